@@ -35,6 +35,9 @@ function(gori_module name)
         else()
             add_library(${target} STATIC)
         endif()
+        # A module exists from its declaration on, also before its first source is listed.
+        target_sources(${target} PRIVATE ${PROJECT_SOURCE_DIR}/include/gori/base.h)
+        set_target_properties(${target} PROPERTIES LINKER_LANGUAGE C)
         target_link_libraries(${target} PRIVATE $<BUILD_INTERFACE:gori_flags> PUBLIC Threads::Threads)
         target_include_directories(${target} PUBLIC
             $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:include>)

@@ -19,7 +19,7 @@
 
 /** The object of type `type` whose member `member` is at `pointer`. */
 #define gori_container_of(pointer, type, member)                                                   \
-    ((type *)(void *)((char *)(pointer) - offsetof(type, member)))
+    ((type *)(void *)((char *)(pointer)-offsetof(type, member)))
 
 /** Time: nanoseconds of a monotonic clock, or a span of it.  GORI_NEVER is later than all others. */
 typedef uint64_t gori_time;
@@ -46,6 +46,11 @@ struct gori_wheel_entry {
     struct gori_link link;
     gori_time deadline; /* absolute */
     uint32_t slot;      /* 1 + level * 64 + index while it is in the wheel, 0 when it is not */
+};
+
+/** What a mailbox chains its messages by.  Private: it is embedded in `struct gori_task`. */
+struct gori_mailbox_node {
+    struct gori_mailbox_node *next;
 };
 
 #endif
