@@ -21,7 +21,7 @@
 #define gori_container_of(pointer, type, member)                                                   \
     ((type *)(void *)((char *)(pointer)-offsetof(type, member)))
 
-/** Time: nanoseconds of a monotonic clock, or a span of it.  GORI_NEVER is later than all others. */
+/** Time: nanoseconds of a monotonic clock, or a span of it.  GORI_NEVER is after all others. */
 typedef uint64_t gori_time;
 
 #define GORI_NEVER        UINT64_MAX
