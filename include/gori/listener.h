@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A listener: accepts connections on one address (IPv4, IPv6 or UNIX) and makes sessions of them.
+ * Out of descriptors or memory it backs off without a spin, and goes on when there are some again.
+ * Stability: unstable until 1.0.
+ */
+#ifndef GORI_LISTENER_H
+#define GORI_LISTENER_H
+
+#include <gori/addr.h>
+#include <gori/session.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct gori_listener;
+
+typedef void gori_listener_fn(struct gori_listener *listener);
+
+/** How a listener is made.  Zero means the default for every field but `addr` and `events`. */
+struct gori_listener_config {
+    struct gori_addr addr;
+    const struct gori_session_events *events; /* must outlive the listener and its sessions */
+    struct gori_session_options options;      /* of the sessions */
+    void *user;                               /* becomes gori_session_user */
+    uint32_t backlog;                         /* default 4096; the system may cap it */
+    uint32_t sessions_max;                    /* accepting pauses at so many; default none */
+    bool reuse_port;                          /* share the port between loops (SO_REUSEPORT) */
+    bool ipv6_only;                           /* an IPv6 wildcard takes no IPv4 */
+    gori_listener_fn *on_close;               /* the last callback of the listener; may be NULL */
+};
+
+/**
+ * Opens a listener.  It accepts from the loop's next turn on.
+ * Thread: the loop's.  Memory: the config is copied, `events` is not.
+ * Errors: GORI_EINVAL, GORI_EADDRINUSE, GORI_EADDRNOTAVAIL, GORI_EACCESS, GORI_ENOMEM, GORI_EMFILE;
+ * GORI_EADDRINUSE for a UNIX path on which a live server listens; a dead one's path is taken over.
+ */
+GORI_API GORI_MUST_USE int gori_listener_open(struct gori_loop *loop,
+                                              const struct gori_listener_config *config,
+                                              struct gori_listener **ret_listener);
+
+/**
+ * Stops accepting and closes.  Connections that the system has queued already are still accepted
+ * and become sessions; then `on_close` runs, and the listener is freed.  Its sessions go on.
+ * Thread: the loop's.
+ */
+GORI_API void gori_listener_close(struct gori_listener *listener);
+
+/** The address it listens on, with the port that the system chose.  Thread: the loop's. */
+GORI_API void gori_listener_addr(const struct gori_listener *listener, struct gori_addr *ret_addr);
+
+/** Sessions that it accepted and that are not closed.  Thread: the loop's. */
+GORI_API uint32_t gori_listener_sessions(const struct gori_listener *listener);
+
+/** The pointer given in the config. */
+GORI_API void *gori_listener_user(const struct gori_listener *listener);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A runtime: N workers, each a thread with its own loop and its own listener on the shared port,
+ * sharing nothing.  Its stop is graceful: listeners end without refusing what the system queued,
+ * sessions drain until a deadline, then are closed, then the loops end.
+ * Stability: unstable until 1.0.
+ */
+#ifndef GORI_RUNTIME_H
+#define GORI_RUNTIME_H
+
+#include <gori/listener.h>
+#include <gori/loop.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct gori_runtime;
+
+/** How a runtime is made.  Zero means the default for every field. */
+struct gori_runtime_config {
+    struct gori_loop_config loop;  /* of every worker; id_tag is set by the runtime */
+    uint32_t workers;              /* default: the CPUs this process may use; at most 255 */
+    gori_time drain_timeout;       /* graceful stop: from stop to forced closes; default 10 s */
+    bool pin;                      /* bind each worker to one of those CPUs */
+    bool handle_signals;           /* SIGTERM and SIGINT stop it, a second one at once */
+    /** Runs on each worker before it accepts; < 0 fails the start.  May be NULL. */
+    int (*on_start)(struct gori_runtime *runtime, uint32_t worker, struct gori_loop *loop);
+    /**
+     * Runs on each worker when a graceful stop begins, for what the application must end itself
+     * (idle keep-alive connections, say).  Sessions still open at the deadline are closed with
+     * GORI_CLOSE_SHUTDOWN.  NULL: sessions with nothing queued are closed after flush at once.
+     */
+    void (*on_stop)(struct gori_runtime *runtime, uint32_t worker, struct gori_loop *loop);
+    /** Runs on each worker after its last session, before its loop is destroyed.  May be NULL. */
+    void (*on_end)(struct gori_runtime *runtime, uint32_t worker, struct gori_loop *loop);
+    void *user;
+};
+
+/**
+ * Creates a runtime; no thread starts yet.  Thread: any.  Errors: GORI_EINVAL, GORI_ENOMEM.
+ */
+GORI_API GORI_MUST_USE int gori_runtime_create(const struct gori_runtime_config *config,
+                                               struct gori_runtime **ret_runtime);
+
+/**
+ * Binds an address for every worker, before gori_runtime_run; may be called for several addresses.
+ * The port is open when this returns, so that `ret_addr` (may be NULL) holds the real one.
+ * `reuse_port` of the config is decided here.  Errors: as gori_listener_open.
+ */
+GORI_API GORI_MUST_USE int gori_runtime_listen(struct gori_runtime *runtime,
+                                               const struct gori_listener_config *config,
+                                               struct gori_addr *ret_addr);
+
+/**
+ * Starts the workers, waits until they have stopped, and returns 0, or the first error of a worker.
+ * Thread: the one that created the runtime.
+ */
+GORI_API GORI_MUST_USE int gori_runtime_run(struct gori_runtime *runtime);
+
+/** Begins a graceful stop; a second call closes everything at once.  Thread: any. */
+GORI_API void gori_runtime_stop(struct gori_runtime *runtime);
+
+/** Destroys a runtime that does not run.  NULL does nothing. */
+GORI_API void gori_runtime_destroy(struct gori_runtime *runtime);
+
+/** The number of workers. */
+GORI_API uint32_t gori_runtime_workers(const struct gori_runtime *runtime);
+
+/** The loop of a worker, NULL while it is not running.  Post to it from any thread. */
+GORI_API struct gori_loop *gori_runtime_loop(struct gori_runtime *runtime, uint32_t worker);
+
+/** The pointer given in the config. */
+GORI_API void *gori_runtime_user(const struct gori_runtime *runtime);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The operating system, as the layers above see it: sockets, clock, threads, limits, files,
+ * signals.  The only layer that knows errno, and the only one with an #ifdef for a system.
+ * Not an engine: nothing here waits for input or output, but gi_os_signals_wait.
+ * Thread: any, unless a function says otherwise.
+ */
+#ifndef GI_OS_OS_H
+#define GI_OS_OS_H
+
+#include <gori/addr.h>
+#include <gori/base.h>
+#include <gori/file.h>
+#include <stdbool.h>
+
+/** The GORI_E… value of an errno; unknown ones are GORI_EUNKNOWN.  0 is 0. */
+int gi_os_error(int system_error);
+
+/* Clock (clock.c) ------------------------------------------------------------------------ */
+
+/** Monotonic nanoseconds. */
+gori_time gi_os_now(void);
+
+/** Seconds since 1970, of the system's calendar. */
+int64_t gi_os_calendar_seconds(void);
+
+/** 64 bits of the system's randomness. */
+uint64_t gi_os_entropy(void);
+
+/* Sockets (socket.c) --------------------------------------------------------------------- */
+
+#define GI_OS_BLOCKING    0x1 /* leave O_NONBLOCK unset, as io_uring needs it */
+#define GI_OS_REUSE_PORT  0x2
+#define GI_OS_IPV6_ONLY   0x4
+
+/** A stream socket that is bound and listens.  A dead UNIX path is taken over, a live one is not. */
+int gi_os_listen(const struct gori_addr *addr, uint32_t backlog, uint32_t flags, int *ret_fd);
+
+/** A stream socket of a family, not connected; close-on-exec. */
+int gi_os_socket(enum gori_addr_family family, uint32_t flags, int *ret_fd);
+
+/** One queued connection of a listener; GORI_EAGAIN when there is none, never waits. */
+int gi_os_accept(int listener_fd, uint32_t flags, int *ret_fd);
+
+int gi_os_set_blocking(int fd, bool on);
+int gi_os_set_no_delay(int fd, bool on); /* 0 for sockets that have no such thing */
+int gi_os_set_reset_on_close(int fd);
+int gi_os_shutdown_send(int fd);
+int gi_os_local_addr(int fd, struct gori_addr *ret_addr);
+int gi_os_peer_addr(int fd, struct gori_addr *ret_addr);
+void gi_os_close(int fd);
+
+/* Threads (thread.c) --------------------------------------------------------------------- */
+
+struct gi_os_thread {
+    uintptr_t native;
+};
+
+typedef void gi_os_thread_fn(void *argument);
+
+int gi_os_thread_start(struct gi_os_thread *thread, gi_os_thread_fn *run, void *argument);
+void gi_os_thread_join(struct gi_os_thread *thread);
+uintptr_t gi_os_thread_self(void);
+void gi_os_thread_set_name(const char *name);
+
+/** CPUs that this process may use (affinity and cgroup quota), at least 1. */
+uint32_t gi_os_cpu_count(void);
+
+/** Binds the calling thread to the `index`-th of those CPUs (modulo their number). */
+int gi_os_pin(uint32_t index);
+
+/** A mutex and condition in one, for start and stop of workers; not for hot paths. */
+struct gi_os_monitor {
+    uint64_t native[16];
+};
+
+int gi_os_monitor_init(struct gi_os_monitor *monitor);
+void gi_os_monitor_fini(struct gi_os_monitor *monitor);
+void gi_os_monitor_lock(struct gi_os_monitor *monitor);
+void gi_os_monitor_unlock(struct gi_os_monitor *monitor);
+void gi_os_monitor_wait(struct gi_os_monitor *monitor);
+void gi_os_monitor_notify(struct gi_os_monitor *monitor);
+
+/* Limits (limits.c) ---------------------------------------------------------------------- */
+
+struct gi_os_limits {
+    uint64_t descriptors_soft;
+    uint64_t descriptors_hard;
+    uint64_t memlock_soft; /* bytes; UINT64_MAX for none */
+    uint64_t memlock_hard;
+    bool memlock_exempt;   /* the process may lock without limit */
+};
+
+void gi_os_limits_get(struct gi_os_limits *ret_limits);
+
+/** Raises the soft limits of descriptors and locked memory to the hard ones, as far as allowed. */
+void gi_os_limits_raise(void);
+
+/* Signals (signals.c) -------------------------------------------------------------------- */
+
+/** Waits for SIGTERM, SIGINT or gi_os_signals_interrupt. */
+struct gi_os_signals {
+    int signal_fd;
+    int interrupt_fd;
+    uint64_t saved_mask[16];
+};
+
+/** Blocks both signals in the calling thread, and in all that it starts; ignores SIGPIPE. */
+int gi_os_signals_open(struct gi_os_signals *signals);
+void gi_os_signals_close(struct gi_os_signals *signals);
+
+/** Waits.  Result: 1 for a signal, 0 for an interrupt, or an error. */
+int gi_os_signals_wait(struct gi_os_signals *signals);
+
+/** Makes the wait return; from any thread, also from a signal handler. */
+void gi_os_signals_interrupt(struct gi_os_signals *signals);
+
+/* Files (file.c) ------------------------------------------------------------------------- */
+
+/** Opens a folder for lookups beneath it. */
+int gi_os_open_root(const char *path, int *ret_fd);
+
+/** See gori_root_open_file; by openat2 where there is one, by a walk of our own elsewhere. */
+int gi_os_open_beneath(int root_fd, const char *path, int *ret_fd, struct gori_file_info *ret_info);
+
+/** See gori_root_stat. */
+int gi_os_stat_beneath(int root_fd, const char *path, struct gori_file_info *ret_info);
+
+int64_t gi_os_read_at(int fd, void *data, size_t size, uint64_t offset);
+
+#endif

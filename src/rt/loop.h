@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The inside of a loop, for the files of src/rt only.
+ *
+ * One turn, in this order (loop.c):
+ *   1. the engine's turn: what was submitted goes to the kernel in one call, which also waits, at
+ *      most until the next timer, and not at all when work is left over;
+ *   2. completions, up to `completions_max`: each runs its op's callback;
+ *   3. timers that are due;
+ *   4. tasks that other threads, or this one, have posted before the turn;
+ *   5. sessions that were resumed are shown what they had not consumed;
+ *   6. sessions that produced something submit one gathered send each;
+ *   7. memory of what ended in this turn is freed.
+ *
+ * Invariants:
+ *  L1  Callbacks run in 2 to 5 only, never inside a call of the application.
+ *  L2  Nothing that ended in a turn is freed before step 7 of it: pointers taken in a callback stay
+ *      good until the loop asks the engine again.
+ *  L3  `sleeping` is true only while the engine may wait.  A poster pushes first and looks at it
+ *      then; the loop sets it first and looks at the mailbox then: no wake is lost.
+ * Thread: the loop's, but for the members in `shared`.
+ */
+#ifndef GI_RT_LOOP_H
+#define GI_RT_LOOP_H
+
+#include <gori/loop.h>
+#include <gori/op.h>
+#include <gori/timer.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "base/id_table.h"
+#include "base/mailbox.h"
+#include "base/pool.h"
+#include "base/wheel.h"
+#include "engine/buffers.h"
+#include "engine/engine.h"
+
+struct gori_loop {
+    struct gi_engine *engine;
+    gori_time now;
+    struct gi_wheel wheel;
+    struct gi_buffers buffers;
+    struct gi_id_table sessions;  /* id -> struct gori_session */
+    struct gi_pool send_chunks;   /* of rt/send_queue.c */
+    struct gori_link all_sessions;
+    struct gori_link all_listeners;
+    struct gori_link flush;       /* sessions with something to send (step 6) */
+    struct gori_link redeliver;   /* sessions resumed with bytes kept (step 5) */
+    struct gori_link reap;        /* sessions to free (step 7) */
+    struct gori_link starved_listeners; /* waiting for a descriptor to become free */
+    const struct gori_allocator *allocator;
+    struct gori_loop_config config; /* with the defaults filled in */
+    struct gori_loop_stats stats;
+    const char *fallback_reason;
+    uint32_t handles_open; /* attached and not yet closed */
+    uint32_t ops_active;
+    bool work_left;        /* the turn's budget ran out: do not wait */
+    bool running;          /* inside a turn */
+    struct {
+        struct gi_mailbox mailbox;    /* any thread pushes, the loop takes */
+        atomic_bool sleeping;         /* L3; pairs with gori_loop_post */
+        atomic_bool stop;             /* gori_loop_stop */
+        atomic_uintptr_t thread;      /* of the loop, 0 until it first runs */
+    } shared;
+};
+
+/** Asserts that the caller is on the loop's thread (or that the loop has none yet). */
+void gi_loop_assert_thread(const struct gori_loop *loop);
+
+/* Of session.c, called by the turn. */
+void gi_session_redeliver_all(struct gori_loop *loop); /* step 5 */
+void gi_session_flush_all(struct gori_loop *loop);     /* step 6 */
+void gi_session_reap_all(struct gori_loop *loop);      /* step 7 */
+void gi_session_close_all(struct gori_loop *loop);     /* at destroy: GORI_CLOSE_SHUTDOWN */
+
+/* Of session.c, called by a graceful stop: sessions with nothing queued close after flush. */
+void gi_session_close_idle(struct gori_loop *loop);
+
+/* Of listener.c. */
+void gi_listener_close_all(struct gori_loop *loop);
+void gi_listener_retry_starved(struct gori_loop *loop); /* a descriptor was freed */
+
+/** A listener on a socket that is bound already (rt/runtime.c binds before the loops exist). */
+struct gori_listener;
+struct gori_listener_config;
+int gi_listener_adopt(struct gori_loop *loop, const struct gori_listener_config *config,
+                      gori_native native, struct gori_listener **ret_listener);
+
+#endif
