@@ -42,6 +42,9 @@ target_link_libraries(gori_flags INTERFACE gori_warnings)
 target_include_directories(gori_flags INTERFACE ${PROJECT_SOURCE_DIR}/src)
 
 function(gori_library_target target)
+    # A module exists from its declaration on, also before its first source is listed.
+    target_sources(${target} PRIVATE ${PROJECT_SOURCE_DIR}/include/gori/base.h)
+    set_target_properties(${target} PROPERTIES LINKER_LANGUAGE C)
     target_link_libraries(${target} PRIVATE $<BUILD_INTERFACE:gori_flags> PUBLIC Threads::Threads)
     target_include_directories(${target} PUBLIC
         $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:include>)
@@ -53,15 +56,12 @@ function(gori_module name)
     add_library(gori_${name})
     add_library(gori::${name} ALIAS gori_${name})
     gori_library_target(gori_${name})
-    # A module exists from its declaration on, also before its first source is listed.
-    target_sources(gori_${name} PRIVATE ${PROJECT_SOURCE_DIR}/include/gori/base.h)
     set_target_properties(gori_${name} PROPERTIES
         C_VISIBILITY_PRESET hidden
         EXPORT_NAME ${name}
         OUTPUT_NAME gori-${name}
         VERSION ${PROJECT_VERSION}
         SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR}
-        LINKER_LANGUAGE C
         INSTALL_RPATH "$ORIGIN")
     if(BUILD_SHARED_LIBS)
         target_link_options(gori_${name} PRIVATE

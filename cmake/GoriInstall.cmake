@@ -15,6 +15,7 @@ foreach(module IN LISTS modules)
 
     # The prefix of a .pc file is found from the place of the file itself.
     file(RELATIVE_PATH pc_prefix /gori/${pkgconfig_dir} /gori)
+    string(REGEX REPLACE "/$" "" pc_prefix "${pc_prefix}")
     get_property(depends GLOBAL PROPERTY GORI_DEPENDS_${module})
     list(TRANSFORM depends PREPEND "gori-")
     list(JOIN depends " " pc_requires)

@@ -4,7 +4,7 @@
 
     tools/tidy.py [--files] [ROOT]
 
-With --files it leaves out the rules for the tree as a whole: neighbour tests, unlisted files, links.
+With --files it leaves out the rules for the whole tree: neighbour tests, unlisted files, links.
 There is no list of exceptions.  Each rule is one function that gets a Source or the whole Tree and
 gives findings; what cannot be seen from text alone (layers, symbols, formatting) has its own tool.
 """
@@ -302,7 +302,10 @@ def check_listed(tree):
         if source.is_c:
             includes.update(re.findall(r'#\s*include\s+["<]([^">]+)[">]', source.text))
         elif source.path.name == "CMakeLists.txt" or source.path.suffix in (".py", ".cmake", ".sh"):
-            words.setdefault(folder, set()).update(re.findall(r"[\w./-]+", source.text))
+            # A path from the root, written after ${PROJECT_SOURCE_DIR}, counts for the root.
+            found = re.findall(r"[\w./-]+", source.text)
+            words.setdefault(folder, set()).update(found)
+            words.setdefault(".", set()).update(word[1:] for word in found if word[0] == "/")
     names = {include.rsplit("/", 1)[-1] for include in includes}
     for source in tree.named(".c"):
         if not is_listed(source.path, words):
