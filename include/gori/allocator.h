@@ -13,11 +13,12 @@ extern "C" {
 #endif
 
 /**
- * A source of memory.  Both functions may be called from every thread that uses objects made with it,
- * at the same time.  The allocator must outlive all that was allocated from it.
+ * A source of memory.  Both functions may be called from every thread that uses objects made with
+ * it, at the same time.  The allocator must outlive all that was allocated from it.
  */
 struct gori_allocator {
-    /** `size` bytes (> 0) aligned for any object, contents undefined; NULL when there is no memory. */
+    /** `size` bytes (> 0) aligned for any object, contents undefined; NULL when there is no memory.
+     */
     void *(*alloc)(void *user, size_t size);
     /** Gives back `pointer` (never NULL); `size` is what was asked for when it was allocated. */
     void (*free)(void *user, void *pointer, size_t size);

@@ -30,8 +30,8 @@ GORI_MUST_USE int gori_block_create(const struct gori_allocator *allocator, cons
                                     size_t size, struct gori_block **ret_block);
 
 /**
- * Makes a block of `size` bytes of undefined content to be filled in place: write through `ret_data`
- * before the block is shown to anybody else, never after.
+ * Makes a block of `size` bytes of undefined content to be filled in place: write through
+ * `ret_data` before the block is shown to anybody else, never after.
  *
  * Thread: any.
  * Memory: as gori_block_create; `ret_data` is valid as long as the block.

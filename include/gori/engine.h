@@ -16,14 +16,14 @@ extern "C" {
 /** Why a feature or an engine is not used. */
 enum gori_feature_state {
     GORI_FEATURE_USED = 1,
-    GORI_FEATURE_KERNEL = 2,   /* this kernel does not have it */
-    GORI_FEATURE_SECCOMP = 3,  /* a filter refuses the system call */
-    GORI_FEATURE_SYSCTL = 4,   /* switched off by the administrator */
-    GORI_FEATURE_MEMLOCK = 5,  /* the memory-lock limit is too small */
-    GORI_FEATURE_OPTION = 6,   /* switched off by an option or the environment */
-    GORI_FEATURE_KNOWN_BAD = 7,/* present, but faulty in this kernel */
-    GORI_FEATURE_UNNEEDED = 8, /* present, and deliberately not used */
-    GORI_FEATURE_ERROR = 9     /* the probe itself failed; see the text */
+    GORI_FEATURE_KERNEL = 2,    /* this kernel does not have it */
+    GORI_FEATURE_SECCOMP = 3,   /* a filter refuses the system call */
+    GORI_FEATURE_SYSCTL = 4,    /* switched off by the administrator */
+    GORI_FEATURE_MEMLOCK = 5,   /* the memory-lock limit is too small */
+    GORI_FEATURE_OPTION = 6,    /* switched off by an option or the environment */
+    GORI_FEATURE_KNOWN_BAD = 7, /* present, but faulty in this kernel */
+    GORI_FEATURE_UNNEEDED = 8,  /* present, and deliberately not used */
+    GORI_FEATURE_ERROR = 9      /* the probe itself failed; see the text */
 };
 
 /** One feature of an engine, as found on this machine.  Texts are static or live in the report. */

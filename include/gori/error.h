@@ -86,8 +86,8 @@ GORI_API
 const char *gori_error_name(int error);
 
 /**
- * The text of an error in English, lower case, without a full stop.  Unknown values give the text of
- * GORI_EUNKNOWN, values >= 0 give "success".
+ * The text of an error in English, lower case, without a full stop.  Unknown values give the text
+ * of GORI_EUNKNOWN, values >= 0 give "success".
  *
  * Thread: any.
  * Memory: static text.

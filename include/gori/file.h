@@ -21,10 +21,10 @@ struct gori_root;
 
 /** What a file was like when it was opened or last asked. */
 struct gori_file_info {
-    uint64_t size;           /* bytes */
-    int64_t modified_s;      /* seconds since 1970 */
-    uint32_t modified_ns;    /* and nanoseconds */
-    uint64_t device;         /* device and inode together name the file */
+    uint64_t size;        /* bytes */
+    int64_t modified_s;   /* seconds since 1970 */
+    uint32_t modified_ns; /* and nanoseconds */
+    uint64_t device;      /* device and inode together name the file */
     uint64_t inode;
     bool is_directory;
 };

@@ -32,33 +32,33 @@ struct gori_task {
 /** How a loop is made.  Zero means the default for every field. */
 struct gori_loop_config {
     const struct gori_allocator *allocator; /* default: the C library's */
-    const char *engine;         /* "auto" (default), "io_uring", "epoll"; GORI_ENGINE in the
-                                   environment decides for "auto" */
-    uint32_t buffer_bytes;      /* size of a receive buffer, bytes; default 4096, 512 to 1 MiB */
-    uint32_t buffers_max;       /* receive buffers at most; default 4096 */
-    uint32_t sessions_max;      /* default 1,000,000 */
-    uint32_t ops_max;           /* operations in flight at most; default 4,000,000 */
-    uint32_t tasks_max;         /* tasks posted and not yet run at most; default 65,536 */
-    uint32_t completions_max;   /* completions delivered in one turn at most; default 1024 */
-    uint8_t id_tag;             /* goes into the session ids; unique per loop of a runtime */
-    void *simulation;           /* of the engine "sim" only: the simulated world it lives in */
+    const char *engine;       /* "auto" (default), "io_uring", "epoll"; GORI_ENGINE in the
+                                 environment decides for "auto" */
+    uint32_t buffer_bytes;    /* size of a receive buffer, bytes; default 4096, 512 to 1 MiB */
+    uint32_t buffers_max;     /* receive buffers at most; default 4096 */
+    uint32_t sessions_max;    /* default 1,000,000 */
+    uint32_t ops_max;         /* operations in flight at most; default 4,000,000 */
+    uint32_t tasks_max;       /* tasks posted and not yet run at most; default 65,536 */
+    uint32_t completions_max; /* completions delivered in one turn at most; default 1024 */
+    uint8_t id_tag;           /* goes into the session ids; unique per loop of a runtime */
+    void *simulation;         /* of the engine "sim" only: the simulated world it lives in */
 };
 
 /** Figures of a loop, counted since it was made unless they say "now". */
 struct gori_loop_stats {
-    uint64_t turns;              /* times the engine was asked */
-    uint64_t completions;        /* delivered */
-    uint64_t tasks;              /* run */
-    uint64_t timers;             /* fired */
+    uint64_t turns;       /* times the engine was asked */
+    uint64_t completions; /* delivered */
+    uint64_t tasks;       /* run */
+    uint64_t timers;      /* fired */
     uint64_t sessions_opened;
     uint64_t sessions_closed;
     uint64_t accept_pauses;      /* times a listener backed off: out of descriptors or memory */
     uint64_t buffer_starvations; /* times a receive had to wait for a buffer */
     uint64_t stale_completions;  /* late completions that found nothing; harmless, counted */
     uint32_t sessions_now;
-    uint32_t buffers_now;        /* receive buffers that exist */
-    uint32_t buffers_held_now;   /* of them, held by sessions or the application */
-    uint64_t send_bytes_now;     /* bytes queued for sending in all sessions */
+    uint32_t buffers_now;      /* receive buffers that exist */
+    uint32_t buffers_held_now; /* of them, held by sessions or the application */
+    uint64_t send_bytes_now;   /* bytes queued for sending in all sessions */
 };
 
 /**

@@ -57,7 +57,7 @@ typedef void gori_handle_fn(struct gori_handle *handle);
 
 enum gori_op_kind {
     GORI_OP_NONE = 0,
-    GORI_OP_ACCEPT = 1,     /* multishot */
+    GORI_OP_ACCEPT = 1, /* multishot */
     GORI_OP_CONNECT = 2,
     GORI_OP_RECV = 3,       /* into the caller's memory */
     GORI_OP_RECV_MULTI = 4, /* multishot, into the loop's receive buffers */
@@ -122,6 +122,7 @@ struct gori_handle {
     struct gori_link reads;  /* ops waiting to read, accept */
     struct gori_link writes; /* ops waiting to write, connect */
     struct gori_link link;   /* the engine's list of handles with work */
+    struct gori_link open;   /* the loop's list of all of them */
 };
 
 /** Largest number of pieces in one send. */
@@ -155,7 +156,7 @@ GORI_API void gori_handle_reset(struct gori_handle *handle);
 
 /**
  * Ends the sending direction: the peer reads everything sent so far, then the end of the stream.
- * Thread: the loop's.  Errors: GORI_ENOTCONN-like states answer GORI_ECLOSED.
+ * Thread: the loop's.  Errors: GORI_ECLOSED when it is closing, or not connected.
  */
 GORI_API GORI_MUST_USE int gori_handle_shutdown(struct gori_handle *handle);
 
@@ -227,7 +228,8 @@ GORI_API bool gori_op_is_active(const struct gori_op *op);
 /** Keeps a receive buffer for one more holder.  Thread: the loop's. */
 GORI_API void gori_buffer_retain(struct gori_buffer *buffer);
 
-/** Gives a receive buffer back; with its last holder it returns to the loop.  Thread: the loop's. */
+/** Gives a receive buffer back; with its last holder it returns to the loop.  Thread: the loop's.
+ */
 GORI_API void gori_buffer_release(struct gori_buffer *buffer);
 
 #ifdef __cplusplus

@@ -19,17 +19,17 @@ struct gori_runtime;
 
 /** How a runtime is made.  Zero means the default for every field. */
 struct gori_runtime_config {
-    struct gori_loop_config loop;  /* of every worker; id_tag is set by the runtime */
-    uint32_t workers;              /* default: the CPUs this process may use; at most 255 */
-    gori_time drain_timeout;       /* graceful stop: from stop to forced closes; default 10 s */
-    bool pin;                      /* bind each worker to one of those CPUs */
-    bool handle_signals;           /* SIGTERM and SIGINT stop it, a second one at once */
+    struct gori_loop_config loop; /* of every worker; id_tag is set by the runtime */
+    uint32_t workers;             /* default: the CPUs this process may use; at most 255 */
+    gori_time drain_timeout;      /* graceful stop: from stop to forced closes; default 10 s */
+    bool pin;                     /* bind each worker to one of those CPUs */
+    bool handle_signals;          /* SIGTERM and SIGINT stop it, a second one at once */
     /** Runs on each worker before it accepts; < 0 fails the start.  May be NULL. */
     int (*on_start)(struct gori_runtime *runtime, uint32_t worker, struct gori_loop *loop);
     /**
      * Runs on each worker when a graceful stop begins, for what the application must end itself
      * (idle keep-alive connections, say).  Sessions still open at the deadline are closed with
-     * GORI_CLOSE_SHUTDOWN.  NULL: sessions with nothing queued are closed after flush at once.
+     * GORI_CLOSE_SHUTDOWN.  NULL: every session is closed after its flush.
      */
     void (*on_stop)(struct gori_runtime *runtime, uint32_t worker, struct gori_loop *loop);
     /** Runs on each worker after its last session, before its loop is destroyed.  May be NULL. */

@@ -30,16 +30,16 @@ struct gori_session;
 
 /** Why a session ended. */
 enum gori_close_reason {
-    GORI_CLOSE_LOCAL = 1,      /* gori_session_close or _close_after_flush finished its work */
-    GORI_CLOSE_PEER = 2,       /* the peer ended the stream, and nobody handled `on_eof` */
-    GORI_CLOSE_RESET = 3,      /* reset by the peer, or by gori_session_reset */
-    GORI_CLOSE_ERROR = 4,      /* the connection failed; see the error */
-    GORI_CLOSE_CONNECT = 5,    /* it could not be made; see the error */
-    GORI_CLOSE_TIMEOUT = 6,    /* idle, connect or total timeout */
-    GORI_CLOSE_SLOW = 7,       /* more than `send_max` bytes waited for a slow peer */
-    GORI_CLOSE_TOO_LARGE = 8,  /* more than `recv_max` bytes were received and not consumed */
-    GORI_CLOSE_TRUNCATED = 9,  /* a file that was being sent became shorter */
-    GORI_CLOSE_SHUTDOWN = 10   /* the loop or runtime ended */
+    GORI_CLOSE_LOCAL = 1,     /* gori_session_close or _close_after_flush finished its work */
+    GORI_CLOSE_PEER = 2,      /* the peer ended the stream, and nobody handled `on_eof` */
+    GORI_CLOSE_RESET = 3,     /* reset by the peer, or by gori_session_reset */
+    GORI_CLOSE_ERROR = 4,     /* the connection failed; see the error */
+    GORI_CLOSE_CONNECT = 5,   /* it could not be made; see the error */
+    GORI_CLOSE_TIMEOUT = 6,   /* idle, connect or total timeout */
+    GORI_CLOSE_SLOW = 7,      /* more than `send_max` bytes waited for a slow peer */
+    GORI_CLOSE_TOO_LARGE = 8, /* more than `recv_max` bytes were received and not consumed */
+    GORI_CLOSE_TRUNCATED = 9, /* a file that was being sent became shorter */
+    GORI_CLOSE_SHUTDOWN = 10  /* the loop or runtime ended */
 };
 
 /** Which limit of time has passed. */
@@ -209,7 +209,8 @@ GORI_API GORI_MUST_USE int gori_session_peer(const struct gori_session *session,
 GORI_API GORI_MUST_USE int gori_session_local(const struct gori_session *session,
                                               struct gori_addr *ret_addr);
 
-/** Keeps the memory of a session beyond its close; all calls then answer GORI_ECLOSED or nothing. */
+/** Keeps the memory of a session beyond its close; all calls then answer GORI_ECLOSED or nothing.
+ */
 GORI_API void gori_session_ref(struct gori_session *session);
 
 /** Gives that up. */

@@ -31,11 +31,11 @@ struct gori_timer {
 };
 
 /**
- * Starts a timer, or restarts it: `on_expire` runs once, when `delay` has passed since the loop's
- * now (gori_loop_now).  A delay of 0 fires in the next turn; one that reaches beyond the end of
- * time, GORI_NEVER included, never fires.
- * Thread: the loop's.  Memory: `timer` must live until it fired or was stopped.
- * Callback: on the loop, never inside this call; it may start, stop or free its timer.
+ * Starts a timer, or restarts it: `on_expire` runs once, when `delay` has passed since this call
+ * (not since the turn began: the clock is read).  A delay of 0 fires in the next turn; one that
+ * reaches beyond the end of time, GORI_NEVER included, never fires. Thread: the loop's.  Memory:
+ * `timer` must live until it fired or was stopped. Callback: on the loop, never inside this call;
+ * it may start, stop or free its timer.
  */
 GORI_API void gori_timer_start(struct gori_loop *loop, struct gori_timer *timer, gori_time delay);
 

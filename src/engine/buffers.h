@@ -35,9 +35,9 @@ struct gi_buffers {
     uint32_t buffers_max;
     uint32_t made;
     uint32_t free_count;
-    uint32_t held_count;    /* held by the runtime or the application */
-    uint32_t lent_count;    /* lent to the engine */
-    uint64_t starved;       /* times a take found none */
+    uint32_t held_count; /* held by the runtime or the application */
+    uint32_t lent_count; /* lent to the engine */
+    uint64_t starved;    /* times a take found none */
     struct gori_buffer *free_list;
     struct gi_buffer_chunk **chunks;
     uint32_t chunk_count;

@@ -26,11 +26,11 @@
  *      a receive is parked and resumed by the engine itself, in turn, when some are back; it does
  *      not complete and does not spin.
  *  E8  Passing conditions are the engine's own business: EINTR, EAGAIN, a full queue, an overflow,
- *      a short write.  GORI_EMFILE, GORI_ENFILE, GORI_ENOBUFS and GORI_ENOMEM of an accept are not: they end
- *      the op and reach the runtime, which backs off.
- *  E9  A socket whose accept was cancelled too late is closed by the engine, never leaked.
- *  E10 `wake` makes the current or the next waiting turn return, at least once per call, and is
- *      cheap when many come together.  It allocates nothing and may be called until `destroy`.
+ *      a short write.  GORI_EMFILE, GORI_ENFILE, GORI_ENOBUFS and GORI_ENOMEM of an accept are not:
+ * they end the op and reach the runtime, which backs off. E9  A socket whose accept was cancelled
+ * too late is closed by the engine, never leaked. E10 `wake` makes the current or the next waiting
+ * turn return, at least once per call, and is cheap when many come together.  It allocates nothing
+ * and may be called until `destroy`.
  */
 #ifndef GI_ENGINE_ENGINE_H
 #define GI_ENGINE_ENGINE_H
@@ -132,9 +132,9 @@ enum gi_op_state {
 
 /** Values of gori_handle.state. */
 enum gi_handle_state {
-    GI_HANDLE_FREE = 0,    /* never opened, or closed */
+    GI_HANDLE_FREE = 0, /* never opened, or closed */
     GI_HANDLE_OPEN = 1,
-    GI_HANDLE_CLOSING = 2  /* no new ops; `closed` will come */
+    GI_HANDLE_CLOSING = 2 /* no new ops; `closed` will come */
 };
 
 /** Bits of gori_handle.flags, set by rt/op.c. */

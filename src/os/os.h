@@ -29,11 +29,12 @@ uint64_t gi_os_entropy(void);
 
 /* Sockets (socket.c) --------------------------------------------------------------------- */
 
-#define GI_OS_BLOCKING    0x1 /* leave O_NONBLOCK unset, as io_uring needs it */
-#define GI_OS_REUSE_PORT  0x2
-#define GI_OS_IPV6_ONLY   0x4
+#define GI_OS_BLOCKING   0x1 /* leave O_NONBLOCK unset, as io_uring needs it */
+#define GI_OS_REUSE_PORT 0x2
+#define GI_OS_IPV6_ONLY  0x4
 
-/** A stream socket that is bound and listens.  A dead UNIX path is taken over, a live one is not. */
+/** A stream socket that is bound and listens.  A dead UNIX path is taken over, a live one is not.
+ */
 int gi_os_listen(const struct gori_addr *addr, uint32_t backlog, uint32_t flags, int *ret_fd);
 
 /** A stream socket of a family, not connected; close-on-exec. */
@@ -41,6 +42,9 @@ int gi_os_socket(enum gori_addr_family family, uint32_t flags, int *ret_fd);
 
 /** One queued connection of a listener; GORI_EAGAIN when there is none, never waits. */
 int gi_os_accept(int listener_fd, uint32_t flags, int *ret_fd);
+
+/** Another descriptor of the same socket. */
+int gi_os_duplicate(int fd, int *ret_fd);
 
 int gi_os_set_blocking(int fd, bool on);
 int gi_os_set_no_delay(int fd, bool on); /* 0 for sockets that have no such thing */
@@ -88,7 +92,7 @@ struct gi_os_limits {
     uint64_t descriptors_hard;
     uint64_t memlock_soft; /* bytes; UINT64_MAX for none */
     uint64_t memlock_hard;
-    bool memlock_exempt;   /* the process may lock without limit */
+    bool memlock_exempt; /* the process may lock without limit */
 };
 
 void gi_os_limits_get(struct gi_os_limits *ret_limits);

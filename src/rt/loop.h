@@ -26,9 +26,9 @@
 #include <gori/loop.h>
 #include <gori/op.h>
 #include <gori/timer.h>
-#include <stdatomic.h>
 #include <stdbool.h>
 
+#include "base/atomic.h"
 #include "base/id_table.h"
 #include "base/mailbox.h"
 #include "base/pool.h"
@@ -41,32 +41,47 @@ struct gori_loop {
     gori_time now;
     struct gi_wheel wheel;
     struct gi_buffers buffers;
-    struct gi_id_table sessions;  /* id -> struct gori_session */
-    struct gi_pool send_chunks;   /* of rt/send_queue.c */
+    struct gi_id_table sessions;           /* id -> struct gori_session */
+    struct gi_pool send_chunks;            /* of rt/send_queue.c */
+    struct gi_session_pool *session_pools; /* of rt/session.c: one per size of session */
     struct gori_link all_sessions;
     struct gori_link all_listeners;
-    struct gori_link flush;       /* sessions with something to send (step 6) */
-    struct gori_link redeliver;   /* sessions resumed with bytes kept (step 5) */
-    struct gori_link reap;        /* sessions to free (step 7) */
+    struct gori_link flush;             /* sessions with something to send (step 6) */
+    struct gori_link redeliver;         /* sessions resumed with bytes kept (step 5) */
+    struct gori_link reap;              /* sessions to free (step 7) */
     struct gori_link starved_listeners; /* waiting for a descriptor to become free */
     const struct gori_allocator *allocator;
     struct gori_loop_config config; /* with the defaults filled in */
     struct gori_loop_stats stats;
     const char *fallback_reason;
-    uint32_t handles_open; /* attached and not yet closed */
+    struct gori_link all_handles;    /* attached and not yet closed, those of sessions too */
+    struct gori_mailbox_node *tasks; /* taken from the mailbox and not yet run */
+    void *memory;                    /* what the allocator gave: it is not aligned as we are */
     uint32_t ops_active;
-    bool work_left;        /* the turn's budget ran out: do not wait */
-    bool running;          /* inside a turn */
+    bool work_left; /* the turn's budget ran out: do not wait */
+    bool running;   /* inside a turn */
     struct {
-        struct gi_mailbox mailbox;    /* any thread pushes, the loop takes */
-        atomic_bool sleeping;         /* L3; pairs with gori_loop_post */
-        atomic_bool stop;             /* gori_loop_stop */
-        atomic_uintptr_t thread;      /* of the loop, 0 until it first runs */
+        struct gi_mailbox mailbox;      /* any thread pushes, the loop takes */
+        struct gi_atomic_bool sleeping; /* L3; pairs with gi_loop_wake */
+        struct gi_atomic_bool stop;     /* gori_loop_stop */
+        struct gi_atomic_size thread;   /* of the loop, 0 until it first runs or opens something */
     } shared;
 };
 
-/** Asserts that the caller is on the loop's thread (or that the loop has none yet). */
-void gi_loop_assert_thread(const struct gori_loop *loop);
+/** Whether the caller is on the loop's thread.  The first caller makes its thread the loop's. */
+bool gi_loop_on_thread(struct gori_loop *loop);
+
+/** Ends the wait of a loop that sleeps; costs one exchange when it does not.  Thread: any. */
+void gi_loop_wake(struct gori_loop *loop);
+
+/** Hands a completion to its callback (op.c). */
+void gi_op_dispatch(struct gori_loop *loop, const struct gi_completion *completion);
+
+/** Starts a timer for an absolute time, without asking the clock (timer.c). */
+void gi_timer_start_at(struct gori_loop *loop, struct gori_timer *timer, gori_time deadline);
+
+/** Fires what is due.  Result: the number of callbacks that ran. */
+uint32_t gi_timer_fire_due(struct gori_loop *loop);
 
 /* Of session.c, called by the turn. */
 void gi_session_redeliver_all(struct gori_loop *loop); /* step 5 */
@@ -74,7 +89,12 @@ void gi_session_flush_all(struct gori_loop *loop);     /* step 6 */
 void gi_session_reap_all(struct gori_loop *loop);      /* step 7 */
 void gi_session_close_all(struct gori_loop *loop);     /* at destroy: GORI_CLOSE_SHUTDOWN */
 
-/* Of session.c, called by a graceful stop: sessions with nothing queued close after flush. */
+void gi_session_free_pools(struct gori_loop *loop); /* at destroy, after the last reap */
+
+/* Of send_queue.c: makes loop->send_chunks. */
+int gi_send_queue_init_pool(struct gi_pool *pool, const struct gori_allocator *allocator);
+
+/* Of session.c, called by a graceful stop: every session closes after its flush. */
 void gi_session_close_idle(struct gori_loop *loop);
 
 /* Of listener.c. */

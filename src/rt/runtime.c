@@ -1,0 +1,482 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The runtime: N workers, each a thread with its own loop.  It starts them, tells them to stop, and
+ * collects how they ended.  Nothing here is on a hot path.
+ *
+ *  1. Ports are bound by gori_runtime_listen, before any worker exists: errors reach the caller,
+ * and the system queues connections from then on.  A worker adopts one socket per address.
+ *  2. A loop is created, run and destroyed by its worker's thread.
+ *  3. `shared` is touched under the monitor only, but for a worker's `stop_level`, which is atomic:
+ *     0 run, 1 drain until the deadline, 2 close at once.  It only grows.
+ *  4. worker.loop is not NULL exactly while the loop exists, and changes under the monitor: a stop
+ *     can wake it without fear of its end.
+ *  5. A worker ends when its level is over 0, its listeners are closed and its last session is
+ * gone.
+ */
+#include <gori/runtime.h>
+
+#include <gori/error.h>
+
+#include "base/alloc.h"
+#include "base/assert.h"
+#include "base/atomic.h"
+#include "base/compiler.h"
+#include "base/list.h"
+#include "os/os.h"
+#include "rt/loop.h"
+
+enum {
+    WORKERS_MAX = 255,
+    LEVEL_RUN = 0,
+    LEVEL_DRAIN = 1,
+    LEVEL_NOW = 2,
+};
+
+#define DRAIN_TIMEOUT (10 * GORI_SECONDS)
+
+/* One address, and one bound socket of it for every worker; taken ones are NONE. */
+struct port {
+    struct gori_link link;
+    struct gori_listener_config config;
+    gori_native natives[];
+};
+
+struct worker {
+    struct gori_runtime *runtime;
+    uint32_t index;
+    struct gi_os_thread thread;
+    struct gi_atomic_u32 stop_level;
+    struct gori_loop *loop;     /* 4 */
+    struct gori_timer deadline; /* of the drain */
+    bool draining;              /* the worker's own: level 1 was acted on */
+    bool forced;                /* the worker's own: level 2 was acted on */
+};
+
+struct gori_runtime {
+    const struct gori_allocator *allocator;
+    struct gori_runtime_config config;
+    struct gori_link ports;
+    struct worker *workers;
+    struct gi_os_signals signals;
+    struct gi_os_monitor monitor;
+    struct {
+        uint32_t started; /* workers whose start was decided, well or badly */
+        uint32_t ended;
+        int error; /* the first */
+        bool stopping;
+    } shared;
+};
+
+static int read_config(const struct gori_runtime_config *given,
+                       struct gori_runtime_config *ret_config)
+{
+    struct gori_runtime_config config = *given;
+    if (config.workers == 0) {
+        config.workers = gi_min_u32(gi_os_cpu_count(), WORKERS_MAX);
+    }
+    if (config.workers > WORKERS_MAX) {
+        return GORI_EINVAL;
+    }
+    if (config.drain_timeout == 0) {
+        config.drain_timeout = DRAIN_TIMEOUT;
+    }
+    if (config.loop.allocator == NULL) {
+        config.loop.allocator = gori_allocator_default();
+    }
+    *ret_config = config;
+    return 0;
+}
+
+int gori_runtime_create(const struct gori_runtime_config *given, struct gori_runtime **ret_runtime)
+{
+    struct gori_runtime_config config;
+    int result = read_config(given, &config);
+    if (result < 0) {
+        return result;
+    }
+    const struct gori_allocator *allocator = config.loop.allocator;
+    struct gori_runtime *runtime = gi_alloc_zero(allocator, sizeof(*runtime));
+    if (runtime == NULL) {
+        return GORI_ENOMEM;
+    }
+    runtime->allocator = allocator;
+    runtime->config = config;
+    gi_list_init(&runtime->ports);
+    runtime->workers = gi_alloc_array(allocator, config.workers, sizeof(*runtime->workers));
+    if (runtime->workers == NULL) {
+        result = GORI_ENOMEM;
+        goto err_runtime;
+    }
+    result = gi_os_monitor_init(&runtime->monitor);
+    if (result < 0) {
+        goto err_workers;
+    }
+    *ret_runtime = runtime;
+    return 0;
+
+err_workers:
+    gi_free(allocator, runtime->workers, config.workers * sizeof(*runtime->workers));
+err_runtime:
+    gi_free(allocator, runtime, sizeof(*runtime));
+    return result;
+}
+
+/* Ports ------------------------------------------------------------------------------------ */
+
+static size_t port_bytes(const struct gori_runtime *runtime)
+{
+    return sizeof(struct port) + runtime->config.workers * sizeof(gori_native);
+}
+
+static void free_port(struct gori_runtime *runtime, struct port *port)
+{
+    for (uint32_t i = 0; i < runtime->config.workers; i++) {
+        if (port->natives[i] != GORI_NATIVE_NONE) {
+            gi_system_sockets.close(NULL, port->natives[i]);
+        }
+    }
+    gi_free(runtime->allocator, port, port_bytes(runtime));
+}
+
+/* Workers share a UNIX path by sharing the socket: the system has no SO_REUSEPORT for it. */
+static int bind_next(struct port *port, uint32_t index, const struct gi_listen_options *options)
+{
+    if (index > 0 && gori_addr_family(&port->config.addr) == GORI_ADDR_UNIX) {
+        int descriptor;
+        int result = gi_os_duplicate((int)port->natives[0], &descriptor);
+        if (result >= 0) {
+            port->natives[index] = descriptor;
+        }
+        return result;
+    }
+    return gi_system_sockets.listen(NULL, &port->config.addr, options, &port->natives[index]);
+}
+
+static int bind_all(struct gori_runtime *runtime, struct port *port)
+{
+    const struct gi_listen_options options = {
+        .backlog = port->config.backlog == 0 ? 4096 : port->config.backlog,
+        .reuse_port = runtime->config.workers > 1,
+        .ipv6_only = port->config.ipv6_only,
+    };
+    for (uint32_t i = 0; i < runtime->config.workers; i++) {
+        int result = bind_next(port, i, &options);
+        if (result < 0) {
+            return result;
+        }
+        if (i == 0) {
+            /* Port 0 was a question; the others share the answer. */
+            result =
+                gi_system_sockets.addr(NULL, port->natives[0], GI_SOCKET_LOCAL, &port->config.addr);
+            if (result < 0) {
+                return result;
+            }
+        }
+    }
+    return 0;
+}
+
+int gori_runtime_listen(struct gori_runtime *runtime, const struct gori_listener_config *config,
+                        struct gori_addr *ret_addr)
+{
+    if (config->events == NULL || gori_addr_family(&config->addr) == GORI_ADDR_NONE) {
+        return GORI_EINVAL;
+    }
+    struct port *port = gi_alloc_zero(runtime->allocator, port_bytes(runtime));
+    if (port == NULL) {
+        return GORI_ENOMEM;
+    }
+    port->config = *config;
+    for (uint32_t i = 0; i < runtime->config.workers; i++) {
+        port->natives[i] = GORI_NATIVE_NONE;
+    }
+    int result = bind_all(runtime, port);
+    if (result < 0) {
+        free_port(runtime, port);
+        return result;
+    }
+    gi_list_push_back(&runtime->ports, &port->link);
+    if (ret_addr != NULL) {
+        *ret_addr = port->config.addr;
+    }
+    return 0;
+}
+
+/* One worker ------------------------------------------------------------------------------- */
+
+static int open_listeners(struct worker *worker)
+{
+    GI_LIST_FOREACH (link, &worker->runtime->ports) {
+        struct port *port = gori_container_of(link, struct port, link);
+        struct gori_listener *listener;
+        int result =
+            gi_listener_adopt(worker->loop, &port->config, port->natives[worker->index], &listener);
+        if (result < 0) {
+            return result;
+        }
+        port->natives[worker->index] = GORI_NATIVE_NONE;
+    }
+    return 0;
+}
+
+static int start_worker(struct worker *worker, struct gori_loop **ret_loop)
+{
+    struct gori_runtime *runtime = worker->runtime;
+    struct gori_loop_config config = runtime->config.loop;
+    config.id_tag = (uint8_t)worker->index;
+    struct gori_loop *loop;
+    int result = gori_loop_create(&config, &loop);
+    if (result < 0) {
+        return result;
+    }
+    gi_os_monitor_lock(&runtime->monitor);
+    worker->loop = loop;
+    gi_os_monitor_unlock(&runtime->monitor);
+    if (runtime->config.on_start != NULL) {
+        result = runtime->config.on_start(runtime, worker->index, loop);
+    }
+    if (result >= 0) {
+        result = open_listeners(worker);
+    }
+    *ret_loop = loop;
+    return result;
+}
+
+static void drain_deadline_passed(struct gori_timer *timer)
+{
+    struct worker *worker = timer->user;
+    gi_atomic_u32_store(&worker->stop_level, LEVEL_NOW, GI_RELAXED);
+}
+
+static void begin_drain(struct worker *worker)
+{
+    struct gori_runtime *runtime = worker->runtime;
+    worker->draining = true;
+    gi_listener_close_all(worker->loop);
+    worker->deadline.on_expire = drain_deadline_passed;
+    worker->deadline.user = worker;
+    gori_timer_start(worker->loop, &worker->deadline, runtime->config.drain_timeout);
+    if (runtime->config.on_stop != NULL) {
+        runtime->config.on_stop(runtime, worker->index, worker->loop);
+    } else {
+        gi_session_close_idle(worker->loop);
+    }
+}
+
+/* Acts on the level.  Result: whether the worker goes on. */
+static bool keep_running(struct worker *worker)
+{
+    uint32_t level = gi_atomic_u32_load(&worker->stop_level, GI_ACQUIRE);
+    if (level == LEVEL_RUN) {
+        return true;
+    }
+    if (!worker->draining) {
+        begin_drain(worker);
+    }
+    if (level == LEVEL_NOW && !worker->forced) {
+        worker->forced = true;
+        gi_session_close_all(worker->loop);
+    }
+    return !gi_list_is_empty(&worker->loop->all_listeners) ||
+           gi_id_table_count(&worker->loop->sessions) != 0;
+}
+
+static int run_worker(struct worker *worker)
+{
+    int result = 0;
+    while (result >= 0 && keep_running(worker)) {
+        result = gori_loop_turn(worker->loop, GORI_NEVER);
+    }
+    gori_timer_stop(&worker->deadline);
+    return result;
+}
+
+static void note_start(struct gori_runtime *runtime, int result)
+{
+    gi_os_monitor_lock(&runtime->monitor);
+    runtime->shared.started++;
+    if (result < 0 && runtime->shared.error == 0) {
+        runtime->shared.error = result;
+    }
+    gi_os_monitor_notify(&runtime->monitor);
+    gi_os_monitor_unlock(&runtime->monitor);
+}
+
+static void end_worker(struct worker *worker, struct gori_loop *loop, int result)
+{
+    struct gori_runtime *runtime = worker->runtime;
+    if (loop != NULL && runtime->config.on_end != NULL) {
+        runtime->config.on_end(runtime, worker->index, loop);
+    }
+    gi_os_monitor_lock(&runtime->monitor);
+    worker->loop = NULL;
+    gi_os_monitor_unlock(&runtime->monitor);
+    gori_loop_destroy(loop);
+    gi_os_monitor_lock(&runtime->monitor);
+    runtime->shared.ended++;
+    if (result < 0 && runtime->shared.error == 0) {
+        runtime->shared.error = result;
+    }
+    bool is_last = runtime->shared.ended == runtime->config.workers;
+    gi_os_monitor_unlock(&runtime->monitor);
+    if (result < 0) {
+        /* A server that lost a worker answers a part of its clients only: better to end, and say
+         * so. */
+        gori_runtime_stop(runtime);
+    }
+    if (is_last && runtime->config.handle_signals) {
+        gi_os_signals_interrupt(&runtime->signals);
+    }
+}
+
+static void worker_main(void *argument)
+{
+    struct worker *worker = argument;
+    struct gori_runtime *runtime = worker->runtime;
+    gi_os_thread_set_name("gori-worker");
+    if (runtime->config.pin) {
+        /* A mask that the system refuses is no reason not to serve. */
+        (void)gi_os_pin(worker->index);
+    }
+    struct gori_loop *loop = NULL;
+    int result = start_worker(worker, &loop);
+    note_start(runtime, result);
+    if (result >= 0) {
+        result = run_worker(worker);
+    }
+    end_worker(worker, loop, result);
+}
+
+/* All workers ------------------------------------------------------------------------------ */
+
+void gori_runtime_stop(struct gori_runtime *runtime)
+{
+    gi_os_monitor_lock(&runtime->monitor);
+    uint32_t level = runtime->shared.stopping ? LEVEL_NOW : LEVEL_DRAIN;
+    runtime->shared.stopping = true;
+    for (uint32_t i = 0; i < runtime->config.workers; i++) {
+        struct worker *worker = &runtime->workers[i];
+        gi_atomic_u32_store(&worker->stop_level, level, GI_RELEASE);
+        if (worker->loop != NULL) {
+            gi_loop_wake(worker->loop);
+        }
+    }
+    gi_os_monitor_unlock(&runtime->monitor);
+}
+
+/* Starts up to all threads.  Result: how many run; fewer than all when the system refused one. */
+static uint32_t start_threads(struct gori_runtime *runtime)
+{
+    for (uint32_t i = 0; i < runtime->config.workers; i++) {
+        struct worker *worker = &runtime->workers[i];
+        *worker = (struct worker){.runtime = runtime, .index = i};
+        int result = gi_os_thread_start(&worker->thread, worker_main, worker);
+        if (result < 0) {
+            note_start(runtime, result);
+            return i;
+        }
+    }
+    return runtime->config.workers;
+}
+
+static int wait_for_start(struct gori_runtime *runtime, uint32_t threads)
+{
+    gi_os_monitor_lock(&runtime->monitor);
+    while (runtime->shared.started < threads) {
+        gi_os_monitor_wait(&runtime->monitor);
+    }
+    int error = runtime->shared.error;
+    gi_os_monitor_unlock(&runtime->monitor);
+    return error;
+}
+
+static bool all_ended(struct gori_runtime *runtime)
+{
+    gi_os_monitor_lock(&runtime->monitor);
+    bool ended = runtime->shared.ended == runtime->config.workers;
+    gi_os_monitor_unlock(&runtime->monitor);
+    return ended;
+}
+
+static void serve_signals(struct gori_runtime *runtime)
+{
+    while (!all_ended(runtime)) {
+        int result = gi_os_signals_wait(&runtime->signals);
+        if (result < 0) {
+            return;
+        }
+        if (result == 1) {
+            gori_runtime_stop(runtime);
+        }
+    }
+}
+
+static int run_threads(struct gori_runtime *runtime)
+{
+    runtime->shared.started = 0;
+    runtime->shared.ended = 0;
+    runtime->shared.error = 0;
+    runtime->shared.stopping = false;
+    uint32_t threads = start_threads(runtime);
+    int error = wait_for_start(runtime, threads);
+    if (error < 0) {
+        gori_runtime_stop(runtime);
+        gori_runtime_stop(runtime);
+    } else if (runtime->config.handle_signals) {
+        serve_signals(runtime);
+    }
+    for (uint32_t i = 0; i < threads; i++) {
+        gi_os_thread_join(&runtime->workers[i].thread);
+    }
+    return runtime->shared.error;
+}
+
+int gori_runtime_run(struct gori_runtime *runtime)
+{
+    gi_os_limits_raise();
+    if (!runtime->config.handle_signals) {
+        return run_threads(runtime);
+    }
+    int result = gi_os_signals_open(&runtime->signals);
+    if (result < 0) {
+        return result;
+    }
+    result = run_threads(runtime);
+    gi_os_signals_close(&runtime->signals);
+    return result;
+}
+
+void gori_runtime_destroy(struct gori_runtime *runtime)
+{
+    if (runtime == NULL) {
+        return;
+    }
+    for (struct gori_link *link; (link = gi_list_pop_front(&runtime->ports)) != NULL;) {
+        free_port(runtime, gori_container_of(link, struct port, link));
+    }
+    gi_os_monitor_fini(&runtime->monitor);
+    gi_free(runtime->allocator, runtime->workers,
+            runtime->config.workers * sizeof(*runtime->workers));
+    gi_free(runtime->allocator, runtime, sizeof(*runtime));
+}
+
+uint32_t gori_runtime_workers(const struct gori_runtime *runtime)
+{
+    return runtime->config.workers;
+}
+
+struct gori_loop *gori_runtime_loop(struct gori_runtime *runtime, uint32_t worker)
+{
+    if (worker >= runtime->config.workers) {
+        return NULL;
+    }
+    gi_os_monitor_lock(&runtime->monitor);
+    struct gori_loop *loop = runtime->workers[worker].loop;
+    gi_os_monitor_unlock(&runtime->monitor);
+    return loop;
+}
+
+void *gori_runtime_user(const struct gori_runtime *runtime)
+{
+    return runtime->config.user;
+}
