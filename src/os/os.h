@@ -43,6 +43,9 @@ int gi_os_socket(enum gori_addr_family family, uint32_t flags, int *ret_fd);
 /** One queued connection of a listener; GORI_EAGAIN when there is none, never waits. */
 int gi_os_accept(int listener_fd, uint32_t flags, int *ret_fd);
 
+/** The same in one call, for a listener that is known not to block. */
+int gi_os_accept_now(int listener_fd, uint32_t flags, int *ret_fd);
+
 /** Another descriptor of the same socket. */
 int gi_os_duplicate(int fd, int *ret_fd);
 
@@ -54,7 +57,30 @@ int gi_os_local_addr(int fd, struct gori_addr *ret_addr);
 int gi_os_peer_addr(int fd, struct gori_addr *ret_addr);
 void gi_os_close(int fd);
 
-/* Threads (thread.c) --------------------------------------------------------------------- */
+/* Moving bytes without waiting (socket_io.c, send_file.c) -------------------------------- */
+
+/* All answer GORI_EAGAIN where they would have to wait, whatever the mode of the socket; the last
+   two need one that does not block. */
+
+/** Bytes received, 0 at the end of the stream. */
+int64_t gi_os_receive(int fd, void *data, size_t size);
+
+/**
+ * Bytes sent of `count` pieces (1 to GORI_SEND_PIECES_MAX), the first one from `offset` on, in one
+ * call.  A peer that is gone is GORI_EPIPE, never a signal.
+ */
+int64_t gi_os_send(int fd, const struct gori_slice *pieces, uint32_t count, size_t offset);
+
+/** Starts to connect: 0 when it is done, GORI_EAGAIN when it will be writable at its end. */
+int gi_os_connect(int fd, const struct gori_addr *addr);
+
+/** How a connect that had to wait has ended. */
+int gi_os_connect_result(int fd);
+
+/** Bytes of a file sent, up to `size` from `offset` on; 0 at the end of the file. */
+int64_t gi_os_send_file(int fd, int file, uint64_t offset, size_t size);
+
+/* Threads (thread.c, cpu.c) -------------------------------------------------------------- */
 
 struct gi_os_thread {
     uintptr_t native;

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Two ways from a path beneath a root to a descriptor, with the same answers: the kernel's and our
+ * own.  A header of its own so that the tests can run both; everybody else asks gi_os_open_beneath.
+ *
+ *  R1  No result is outside the root: not by "..", not by an absolute path (GORI_EXDEV), not
+ * through a symbolic link, not while somebody renames.  Links that stay inside are followed, 40 at
+ * most. R2  `open_flags` are O_RDONLY or O_PATH and others that do not create; O_CLOEXEC is added.
+ * Thread: any.
+ */
+#ifndef GI_OS_RESOLVE_H
+#define GI_OS_RESOLVE_H
+
+#include "os/os.h"
+
+typedef int gi_os_resolve_fn(int root_fd, const char *path, int open_flags, int *ret_fd);
+
+/** By openat2; GORI_ENOSYS or GORI_EPERM where there is none or a filter refuses it. */
+gi_os_resolve_fn gi_os_resolve_by_kernel;
+
+/** Component by component, never following a link that it has not read itself. */
+gi_os_resolve_fn gi_os_resolve_by_walk;
+
+/** As gi_os_open_beneath and gi_os_stat_beneath, by one of the two. */
+int gi_os_open_by(gi_os_resolve_fn *resolve, int root_fd, const char *path, int *ret_fd,
+                  struct gori_file_info *ret_info);
+int gi_os_stat_by(gi_os_resolve_fn *resolve, int root_fd, const char *path,
+                  struct gori_file_info *ret_info);
+
+#endif
