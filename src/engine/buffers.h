@@ -33,6 +33,7 @@ struct gi_buffers {
     const struct gori_allocator *allocator;
     uint32_t buffer_bytes;
     uint32_t buffers_max;
+    uint32_t chunk_shift; /* log2 of the buffers in a chunk */
     uint32_t made;
     uint32_t free_count;
     uint32_t held_count; /* held by the runtime or the application */

@@ -16,10 +16,10 @@
 typedef int gi_os_resolve_fn(int root_fd, const char *path, int open_flags, int *ret_fd);
 
 /** By openat2; GORI_ENOSYS or GORI_EPERM where there is none or a filter refuses it. */
-gi_os_resolve_fn gi_os_resolve_by_kernel;
+int gi_os_resolve_by_kernel(int root_fd, const char *path, int open_flags, int *ret_fd);
 
 /** Component by component, never following a link that it has not read itself. */
-gi_os_resolve_fn gi_os_resolve_by_walk;
+int gi_os_resolve_by_walk(int root_fd, const char *path, int open_flags, int *ret_fd);
 
 /** As gi_os_open_beneath and gi_os_stat_beneath, by one of the two. */
 int gi_os_open_by(gi_os_resolve_fn *resolve, int root_fd, const char *path, int *ret_fd,
