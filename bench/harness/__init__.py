@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: MIT
+"""The measuring harness of gori: see bench/README.md for the method."""

@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: MIT
+"""Running the load generators against a server, and counting its system calls meanwhile."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Optional, Sequence
+
+from .processes import Failure, Server, pinned
+
+RUN_MARGIN_S = 60.0
+
+
+@dataclass(frozen=True)
+class Work:
+    """What the load generator is to do: protocol and options, the same for every contestant."""
+
+    protocol: str
+    connections: int
+    options: tuple[str, ...] = field(default=())
+
+    def command(self, program: Path, server: Server, cpu: int, seconds: float,
+                warmup: float) -> list[str]:
+        return [str(program), self.protocol, server.address,
+                "--connections", str(self.connections), "--cpu", str(cpu),
+                "--seconds", str(seconds), "--warmup", str(warmup), *self.options]
+
+
+def finish(command: Sequence[str], limit: float) -> str:
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=limit, check=False)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise Failure(f"{Path(command[0]).name}: {error}") from error
+    if done.returncode != 0:
+        text = (done.stderr or done.stdout).strip().splitlines()
+        raise Failure(f"{Path(command[0]).name}: {text[-1] if text else done.returncode}")
+    return done.stdout
+
+
+class Generator:
+    """The load generators of one build, on their CPU."""
+
+    def __init__(self, folder: Path, cpu: int) -> None:
+        self.program = folder / "bench_load"
+        self.holder = folder / "bench_idle"
+        self.cpu = cpu
+
+    def run(self, server: Server, work: Work, seconds: float, warmup: float) -> dict:
+        """One run; the report of the generator with the server's CPU time per request added."""
+        command = work.command(self.program, server, self.cpu, seconds, warmup)
+        command += ["--watch", ",".join(map(str, server.processes()))]
+        report = json.loads(finish(command, seconds + warmup + RUN_MARGIN_S))
+        if report["requests"] == 0:
+            raise Failure(f"no request was answered: {report['error_kinds'] or 'no errors either'}")
+        report["cpu_ns"] = report["server_run_ns"] / report["requests"]
+        return report
+
+    def system_calls(self, server: Server, work: Work, seconds: float) -> tuple[Optional[float], str]:
+        """System calls of the server per request and what counted them, or None and why not."""
+        reasons = []
+        for count in (self._count_by_perf, self._count_by_strace):
+            try:
+                return count(server, work, seconds)
+            except Failure as failure:
+                reasons.append(str(failure))
+        return None, "; ".join(reasons)
+
+    def _count_by_perf(self, server: Server, work: Work, seconds: float) -> tuple[float, str]:
+        if shutil.which("perf") is None:
+            raise Failure("perf is not installed")
+        with tempfile.NamedTemporaryFile("r") as counts:
+            command = ["perf", "stat", "-x", ",", "-o", counts.name, "-e", "raw_syscalls:sys_enter",
+                       "-p", ",".join(map(str, server.processes())), "--"]
+            command += work.command(self.program, server, self.cpu, seconds, 0)
+            report = json.loads(finish(command, seconds + RUN_MARGIN_S))
+            for line in counts.read().splitlines():
+                fields = line.split(",")
+                if len(fields) > 2 and "sys_enter" in fields[2] and fields[0].isdigit():
+                    return int(fields[0]) / report["requests"], "perf"
+        raise Failure("perf did not count raw_syscalls:sys_enter")
+
+    def _count_by_strace(self, server: Server, work: Work, seconds: float) -> tuple[float, str]:
+        if shutil.which("strace") is None:
+            raise Failure("strace is not installed")
+        with tempfile.NamedTemporaryFile("r") as counts:
+            tracer = subprocess.Popen(["strace", "-c", "-f", "-o", counts.name, "-p",
+                                       " ".join(map(str, server.processes()))],
+                                      stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            try:
+                time.sleep(0.3)
+                command = work.command(self.program, server, self.cpu, seconds, 0)
+                report = json.loads(finish(command, seconds + RUN_MARGIN_S))
+            finally:
+                tracer.send_signal(signal.SIGINT)
+                tracer.wait()
+            for line in counts.read().splitlines():
+                if line.split()[-1:] == ["total"]:
+                    return int(line.split()[-3 if len(line.split()) > 5 else -2]) / report["requests"], "strace"
+        raise Failure("strace could not attach")
+
+
+class Idle:
+    """Idle connections held open by another process for as long as the context lasts."""
+
+    def __init__(self, generator: Generator, server: Server, count: int) -> None:
+        self.process = subprocess.Popen([str(generator.holder), server.address, str(count)],
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        stderr=subprocess.PIPE, text=True,
+                                        preexec_fn=pinned([generator.cpu]))
+        assert self.process.stdout is not None
+        if not self.process.stdout.readline().startswith("holding"):
+            _, complaint = self.process.communicate()
+            raise Failure(complaint.strip() or "the idle connections could not be opened")
+
+    def __enter__(self) -> "Idle":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.process.communicate(timeout=RUN_MARGIN_S)

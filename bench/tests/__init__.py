@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: MIT
+"""Tests of the harness and of the load generators."""
