@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Start and end of the small servers of bench/; see server.h.  Workers never stop by themselves: a
+ * Start and end of the small servers of bench/; see server.h. Workers never stop by themselves: a
  * yardstick has no graceful drain, the process just ends when it is told to.
  */
 #include "server.h"
@@ -55,7 +55,8 @@ static struct sockaddr_in parse_address(const char *program, const char *text)
     return address;
 }
 
-/* TCP_NODELAY on the listener is inherited by every accepted socket: no system call per connection. */
+/* TCP_NODELAY on the listener is inherited by every accepted socket: no system call per
+ * connection. */
 static int open_listener(struct sockaddr_in *address)
 {
     int one = 1;

@@ -32,16 +32,10 @@ def mitigations() -> dict[str, str]:
 
 
 def virtualisation() -> str:
-    try:
-        found = subprocess.run(["systemd-detect-virt"], capture_output=True, text=True, check=False)
-        if found.stdout.strip():
-            return found.stdout.strip()
-    except OSError:
-        pass
     vendor = first_match(r"Hypervisor vendor:\s*(.*)", lscpu())
-    if vendor:
-        return vendor
-    return "yes" if " hypervisor" in (read_text("/proc/cpuinfo") or "") else "none seen"
+    if vendor is None:
+        vendor = "a hypervisor" if " hypervisor" in (read_text("/proc/cpuinfo") or "") else "none"
+    return vendor + (" and a container" if Path("/.dockerenv").exists() else "")
 
 
 def lscpu() -> str:
@@ -54,13 +48,15 @@ def lscpu() -> str:
 
 def cached(build: Path, name: str) -> str:
     """The value of a CMake cache entry of the build that is measured."""
-    return first_match(rf"^{re.escape(name)}:[A-Z]+=(.*)$", read_text(build / "CMakeCache.txt")) or ""
+    text = read_text(build / "CMakeCache.txt")
+    return first_match(rf"^{re.escape(name)}:[A-Z]+=(.*)$", text) or ""
 
 
 def compiler(build: Path) -> str:
     path = cached(build, "CMAKE_C_COMPILER") or "cc"
     try:
-        text = subprocess.run([path, "--version"], capture_output=True, text=True, check=False).stdout
+        text = subprocess.run([path, "--version"], capture_output=True, text=True,
+                              check=False).stdout
     except OSError:
         return "unknown"
     return text.splitlines()[0] if text else "unknown"

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """The arithmetic: medians, quartiles, ratios round by round, and whether a target is met.
 
-A ratio is formed inside one round, where both contestants met the same machine, and only then is the
-median taken.  A ratio of medians would mix rounds in which the machine ran at different speeds.
+A ratio is formed inside one round, where both contestants met the same machine, and only then is
+the median taken.  A ratio of medians would mix rounds in which the machine ran at different speeds.
 """
 
 from __future__ import annotations

@@ -44,6 +44,16 @@ def finish(command: Sequence[str], limit: float) -> str:
     return done.stdout
 
 
+def strace_total(text: str) -> int:
+    """The calls in all, from the last line of what `strace -c` prints.  Its columns are percent,
+    seconds, microseconds a call, calls, perhaps errors, and the word total."""
+    for line in text.splitlines():
+        fields = line.split()
+        if fields[-1:] == ["total"] and len(fields) >= 5:
+            return int(fields[3])
+    raise Failure("strace could not attach")
+
+
 class Generator:
     """The load generators of one build, on their CPU."""
 
@@ -62,7 +72,8 @@ class Generator:
         report["cpu_ns"] = report["server_run_ns"] / report["requests"]
         return report
 
-    def system_calls(self, server: Server, work: Work, seconds: float) -> tuple[Optional[float], str]:
+    def system_calls(self, server: Server, work: Work,
+                     seconds: float) -> tuple[Optional[float], str]:
         """System calls of the server per request and what counted them, or None and why not."""
         reasons = []
         for count in (self._count_by_perf, self._count_by_strace):
@@ -100,10 +111,7 @@ class Generator:
             finally:
                 tracer.send_signal(signal.SIGINT)
                 tracer.wait()
-            for line in counts.read().splitlines():
-                if line.split()[-1:] == ["total"]:
-                    return int(line.split()[-3 if len(line.split()) > 5 else -2]) / report["requests"], "strace"
-        raise Failure("strace could not attach")
+            return strace_total(counts.read()) / report["requests"], "strace"
 
 
 class Idle:

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The echo protocol of the load generator: what comes back must be, byte for byte, what was sent. */
+/* The echo protocol of the load generator: what comes back must be, byte for byte, what was
+ * sent. */
 #include "load.h"
 
 /* Depends on the place in the message, so that lost or doubled bytes are seen. */

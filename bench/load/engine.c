@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Drives the connections of the load generator.  Closed loop: a connection sends its next batch when
- * the last one is answered.  Fixed rate: batches fall due on a timetable, wait for a free connection
- * when all are busy, and are measured from when they fell due, so that a server that stalls cannot
- * hide the requests it kept from being sent (coordinated omission).
+ * Drives the connections of the load generator. Closed loop: a connection sends its next batch
+ * when the last one is answered. Fixed rate: batches fall due on a timetable, wait for a free
+ * connection when all are busy, and are measured from when they fell due, so that a server that
+ * stalls cannot hide the requests it kept from being sent (coordinated omission).
  *
- * A connection has at most one batch in flight.  A failed one is counted, closed and opened again; the
- * run ends early when failures become the rule.
+ * A connection has at most one batch in flight. A failed one is counted, closed and opened again;
+ * the run ends early when failures become the rule.
  */
 #include "load.h"
 
@@ -223,8 +223,8 @@ static void fail_overdue(struct engine *engine, uint64_t now_ns)
     engine->scan_ns = now_ns + scan_interval_ns;
 }
 
-/* Time a request already waited when the run ended counts as if it had been answered just then; that
- * is a lower bound, and better than silence. */
+/* Time a request already waited when the run ended counts as if it had been answered just
+ * then; that is a lower bound, and better than silence. */
 static void count_waiting(struct engine *engine, uint64_t now_ns)
 {
     struct load_report *report = engine->report;

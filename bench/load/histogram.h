@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A histogram of latencies with log-linear buckets: exact below 128 ns, then 128 buckets to each power
- * of two, so that a bucket is under 0.8 % of its value wide.  No allocation, no lock: one thread.
+ * A histogram of latencies with log-linear buckets: exact below 128 ns, then 128 buckets to each
+ * power of two, so that a bucket is under 0.8 % of its value wide. No allocation, no lock: one
+ * thread.
  */
 #ifndef BENCH_LOAD_HISTOGRAM_H
 #define BENCH_LOAD_HISTOGRAM_H
@@ -55,7 +56,8 @@ static inline void histogram_add(struct histogram *histogram, uint64_t value)
     }
 }
 
-/** The value that `per_million` of all values do not exceed, rounded up to its bucket; 0 when empty. */
+/** The value that `per_million` of all values do not exceed, rounded up to its bucket; 0 when
+ * empty. */
 static inline uint64_t histogram_quantile(const struct histogram *histogram, uint64_t per_million)
 {
     uint64_t rank = (histogram->total * per_million + 999999) / 1000000;

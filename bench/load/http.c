@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The HTTP/1.1 protocol of the load generator: GET of one path, answers checked strictly.  An answer
- * is 200, says its Content-Length once and has exactly that many bytes; anything else is an error.
- * It is not an HTTP client: it knows what the servers under measurement may say, and no more.
+ * The HTTP protocol, version 1.1, of the load generator: GET of one path, answers checked strictly. An
+ * answer is 200, says its Content-Length once and has exactly that many bytes; anything else is
+ * an error. It is not an HTTP client: it knows what the servers under measurement may say, and no
+ * more.
  */
 #include "load.h"
 
@@ -17,10 +18,9 @@ static size_t fill_http(const struct load_options *options, char *batch)
     (void)inet_ntop(AF_INET, &options->target.sin_addr, host, sizeof host);
     size_t total = 0;
     for (unsigned i = 0; i < options->depth; i++) {
-        int written = snprintf(
-            batch + total, LOAD_BATCH_BYTES_MAX - total,
-            "GET %s HTTP/1.1\r\nHost: %s:%u\r\nUser-Agent: bench_load\r\nAccept: */*\r\n\r\n",
-            options->path, host, (unsigned)ntohs(options->target.sin_port));
+        int written = snprintf(batch + total, LOAD_BATCH_BYTES_MAX - total,
+                               "GET %s HTTP/1.1\r\nHost: %s:%u\r\nUser-Agent: bench_load\r\n\r\n",
+                               options->path, host, (unsigned)ntohs(options->target.sin_port));
         if (written < 0 || (size_t)written >= LOAD_BATCH_BYTES_MAX - total) {
             return 0;
         }
@@ -44,7 +44,8 @@ static int64_t parse_length(const char *text, const char *end)
     return digit == first || digit + 1 >= end || digit[0] != '\r' ? -1 : value;
 }
 
-/* The head's Content-Length; -1 when it is missing, doubled or malformed, or the body is chunked. */
+/* The head's Content-Length; -1 when it is missing, doubled or malformed, or the body is
+ * chunked. */
 static int64_t find_length(const char *head, const char *end)
 {
     static const char length_name[] = "Content-Length:";
@@ -75,7 +76,6 @@ static int64_t find_length(const char *head, const char *end)
 static int take_head(const struct load_options *options, struct load_answer *answer,
                      const char *head, size_t size)
 {
-    static int64_t agreed_length = -1;
     if (size < 16 || memcmp(head, "HTTP/1.1 ", 9) != 0) {
         return -1 - LOAD_ERROR_FRAMING;
     }
@@ -86,10 +86,7 @@ static int take_head(const struct load_options *options, struct load_answer *ans
     if (length < 0) {
         return -1 - LOAD_ERROR_FRAMING;
     }
-    if (agreed_length < 0) {
-        agreed_length = options->expected_size >= 0 ? options->expected_size : length;
-    }
-    if (length != agreed_length) {
+    if (options->expected_size >= 0 && length != options->expected_size) {
         return -1 - LOAD_ERROR_LENGTH;
     }
     answer->in_body = true;
@@ -97,7 +94,8 @@ static int take_head(const struct load_options *options, struct load_answer *ans
     return 0;
 }
 
-/* Bytes of `data` that belong to the head, which may have begun in earlier data; or a negative error. */
+/* Bytes of `data` that belong to the head, which may have begun in earlier data; or a negative
+ * error. */
 static int64_t collect_head(const struct load_options *options, struct load_answer *answer,
                             const char *data, size_t size)
 {

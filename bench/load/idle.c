@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * bench_idle ADDR:PORT COUNT: opens COUNT connections, does nothing with them, prints `holding COUNT`
- * and keeps them until its standard input ends.  The connections are spread over child processes (a
- * process has a limited number of descriptors) and over source addresses 127.0.0.2, 127.0.0.3 ... (an
- * address has a limited number of ports).
+ * bench_idle ADDR:PORT COUNT: opens COUNT connections, does nothing with them, prints `holding
+ * COUNT` and keeps them until its standard input ends. The connections are spread over child
+ * processes (a process has a limited number of descriptors) and over source addresses 127.0.0.2,
+ * 127.0.0.3 ... (an address has a limited number of ports).
  */
 #include <arpa/inet.h>
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The load generator's parts: options, the protocol it speaks, the engine that drives connections and
- * the report.  One thread, one epoll, everything of fixed size.
+ * The load generator's parts: options, the protocol it speaks, the engine that drives connections
+ * and the report. One thread, one epoll, everything of fixed size.
  */
 #ifndef BENCH_LOAD_LOAD_H
 #define BENCH_LOAD_LOAD_H
@@ -20,8 +20,8 @@ enum {
     LOAD_HEAD_BYTES_MAX = 2048,
 };
 
-/** Why a request did not end well.  Every request that was sent and is not counted here was answered
- *  in full, byte for byte as expected. */
+/** Why a request did not end well. Every request that was sent and is not counted here was
+ * answered in full, byte for byte as expected. */
 enum load_error {
     LOAD_ERROR_CONNECT, /* no connection, or it was refused again */
     LOAD_ERROR_CLOSED,  /* the server ended the connection before the answer was complete */
@@ -40,7 +40,7 @@ struct load_options {
     unsigned connections;   /* open at once */
     unsigned depth;         /* requests per batch: pipelining */
     unsigned size;          /* echo: bytes per message */
-    int64_t expected_size;  /* http: bytes per body; -1: as the first answer says */
+    int64_t expected_size;  /* http: bytes per body; -1: any */
     uint64_t warmup_ns;     /* not counted */
     uint64_t duration_ns;   /* counted, after the warm-up */
     uint64_t request_count; /* stop after so many; 0: no limit */
@@ -61,7 +61,8 @@ struct load_answer {
 
 /** One protocol: how a batch looks and when an answer is complete. */
 struct load_protocol {
-    /** Writes `options->depth` requests to `batch` and returns their size in bytes, 0 if too large. */
+    /** Writes `options->depth` requests to `batch` and returns their size in bytes, 0 if too
+     * large. */
     size_t (*fill)(const struct load_options *options, char *batch);
     /** Takes received bytes; returns how many answers they completed, or -1 - enum load_error. */
     int (*take)(const struct load_options *options, struct load_answer *answer, const char *data,
@@ -91,7 +92,8 @@ int load_run(const struct load_options *options, const struct load_protocol *pro
 /** Prints the report as one line of JSON. */
 void load_print_report(const struct load_options *options, const struct load_report *report);
 
-/** The run time so far of all threads of the watched processes, kernel included, in nanoseconds. */
+/** The run time so far of all threads of the watched processes, kernel included, in
+ * nanoseconds. */
 uint64_t load_sample_run_ns(const struct load_options *options);
 
 uint64_t load_now_ns(void);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * bench_load: puts load on an echo or HTTP server and reports what came of it; see --help.  Exit status:
- * 0 when it ran (the report says how many requests failed), 1 when it could not, 2 for wrong usage.
+ * bench_load: puts load on an echo or HTTP server and reports what came of it; see --help. Exit
+ * status: 0 when it ran (the report says how many requests failed), 1 when it could not, 2 for
+ * wrong usage.
  */
 #include "load.h"
 

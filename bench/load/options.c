@@ -19,7 +19,7 @@ static const char usage[] =
     "  --timeout S         for an answer (default 5)\n"
     "  --size BYTES        echo: bytes per message (default 64)\n"
     "  --path PATH         http: what to get (default /)\n"
-    "  --expect-size BYTES http: the only right Content-Length (default: as in the first answer)\n"
+    "  --expect-size BYTES http: the only right Content-Length (default: any)\n"
     "  --depth N           requests sent together on a connection (default 1)\n"
     "  --cpu N             run on this CPU only\n"
     "  --watch PID[,PID]   sample the run time of these processes' threads\n";

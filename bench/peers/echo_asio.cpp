@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Echo on asio as a good user of it writes it: one io_context per thread, used by that thread alone and
- * told so (no locks), callbacks rather than coroutines, a session object that keeps itself alive, asio's
- * own recycling of handler memory.  Built twice: as it is (epoll), and with ASIO_HAS_IO_URING and
- * ASIO_DISABLE_EPOLL (io_uring).  Reading: think-async.com, the concurrency hints of io_context.
+ * Echo on asio as a good user of it writes it: one io_context per thread, used by that thread alone
+ * and told so (no locks), callbacks rather than coroutines, a session object that keeps itself
+ * alive, asio's own recycling of handler memory.  Built twice: as it is (epoll), and with
+ * ASIO_HAS_IO_URING and ASIO_DISABLE_EPOLL (io_uring).  Reading: think-async.com, the concurrency
+ * hints of io_context.
  */
 #include "server.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Echo on libuv as a good user of it writes it: one read buffer per loop, uv_try_write first, and a
- * queued uv_write with a copy only for what the socket did not take at once.  Connections come from
- * the process's own allocator, one block each.  Reading: docs.libuv.org, tcp and stream.
+ * Echo on libuv as a good user of it writes it: one read buffer per loop, uv_try_write first, and
+ * a queued uv_write with a copy only for what the socket did not take at once. Connections come
+ * from the process's own allocator, one block each. Reading: docs.libuv.org, tcp and stream.
  */
 #include "server.h"
 
@@ -39,7 +39,8 @@ static void on_allocate(uv_handle_t *handle, size_t suggested_size, uv_buf_t *re
     *ret_buffer = uv_buf_init(shared_buffer, BUFFER_BYTES);
 }
 
-/* A failed write needs no answer of its own: the read side of the same socket reports it and closes. */
+/* A failed write needs no answer of its own: the read side of the same socket reports it and
+ * closes. */
 static void on_written(uv_write_t *request, int status)
 {
     (void)status;

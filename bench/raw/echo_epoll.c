@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The least echo server on epoll: level-triggered, non-blocking, one recv and one send per event.  It
- * is the yardstick for what an abstraction over epoll costs, so it has nothing that an echo can do
- * without: no session, no timeout, no queue.  Reading: epoll(7).
+ * The least echo server on epoll: level-triggered, non-blocking, one recv and one send per event.
+ * It is the yardstick for what an abstraction over epoll costs, so it has nothing that an echo
+ * can do without: no session, no timeout, no queue. Reading: epoll(7).
  */
 #include "server.h"
 
@@ -33,8 +33,9 @@ static void accept_one(int poller, int listener)
     }
 }
 
-/* Waits for room when the socket is full.  That blocks the other connections, which a server must not
- * do; a ping-pong never fills a socket, and a queue would be cost that the yardstick is not to have. */
+/* Waits for room when the socket is full. That blocks the other connections, which a server
+ * must not do; a ping-pong never fills a socket, and a queue would be cost that the yardstick
+ * is not to have. */
 static int send_all(int fd, const char *data, size_t size)
 {
     while (size > 0) {

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The best hand-written echo on io_uring that we know: multishot accept and receive into a small, hot
- * ring of provided buffers, each message sent straight from the buffer it came in, everything of a turn
- * submitted by the one enter that also waits.  It is the yardstick for what gori's engine and runtime
- * cost.  It keeps what a correct echo cannot do without: one send in flight per connection, in order,
- * and receives that starved for buffers armed again when buffers return.  Reading: io_uring(7).
+ * The best hand-written echo on io_uring that we know: multishot accept and receive into a small,
+ * hot ring of provided buffers, each message sent straight from the buffer it came in, everything
+ * of a turn submitted by the one enter that also waits. It is the yardstick for what gori's
+ * engine and runtime cost. It keeps what a correct echo cannot do without: one send in flight per
+ * connection, in order, and receives that starved for buffers armed again when buffers return.
+ * Reading: io_uring(7).
  *
  * user_data is (value << 8 | operation).
  */
@@ -17,7 +18,8 @@
 enum {
     CONNECTIONS_MAX = 65536,
     BUFFER_COUNT = 128,
-    /* The odd cache line keeps the buffers' heads from all falling into the same few cache sets. */
+    /* The odd cache line keeps the buffers' heads from all falling into the same few cache
+     * sets. */
     BUFFER_BYTES = 2048 + 64,
     NONE = UINT16_MAX,
 };
@@ -143,7 +145,8 @@ static void on_receive(struct server *server, const struct io_uring_cqe *cqe)
     }
 }
 
-/* A failed send needs no answer of its own: the receive of the same socket ends with the reason. */
+/* A failed send needs no answer of its own: the receive of the same socket ends with the
+ * reason. */
 static void on_send(struct server *server, const struct io_uring_cqe *cqe)
 {
     uint16_t id = (uint16_t)(cqe->user_data >> 8);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The raw io_uring interface as far as the yardsticks of bench/raw/ need it: set-up, one enter, one
- * submission entry.  Not a library: what is not supported ends the process.  Reading: io_uring_setup(2),
- * io_uring_enter(2), io_uring_register(2).
+ * The raw io_uring interface as far as the yardsticks of bench/raw/ need it: set-up, one enter,
+ * one submission entry. Not a library: what is not supported ends the process. Reading:
+ * io_uring_setup(2), io_uring_enter(2), io_uring_register(2).
  */
 #ifndef BENCH_RAW_RING_H
 #define BENCH_RAW_RING_H

@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: MIT
+"""What is measured: a scenario names its contestants, its cases, its baseline and its targets."""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Optional, Sequence
+
+from . import contestants
+from .contestants import Contestant
+from .load import Work
+
+
+@dataclass(frozen=True)
+class Target:
+    """`subject` should need at most `ratio` times the CPU of `baseline` per request."""
+
+    subject: str
+    baseline: str
+    ratio: float
+    cases: tuple[str, ...] = ()  # names of the cases it is for; none: all
+
+    def covers(self, case: "Case") -> bool:
+        return not self.cases or case.name in self.cases
+
+
+@dataclass(frozen=True)
+class Case:
+    """One table: a work that every contestant does."""
+
+    name: str
+    work: Work
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """Contestants that do the same cases."""
+
+    name: str
+    baseline: str
+    contestants: Sequence[Contestant]
+    cases: Sequence[Case]
+    targets: Sequence[Target] = field(default=())
+
+
+ECHO_TARGETS = (
+    Target("raw io_uring", "raw epoll", 0.98, ("50 connections", "200 connections")),
+    Target("gori io_uring", "raw io_uring", 1.02, ("50 connections", "200 connections")),
+    Target("gori io_uring", "libuv", 0.85, ("50 connections", "200 connections")),
+    Target("gori io_uring", "asio epoll", 0.93, ("50 connections", "200 connections")),
+    Target("gori io_uring", "asio io_uring", 0.93, ("50 connections", "200 connections")),
+    Target("gori epoll", "raw epoll", 1.02),
+    Target("gori epoll", "libuv", 0.90),
+)
+
+SMALL, LARGE, PIPELINED = "1 KiB", "64 KiB", "1 KiB, 16 pipelined"
+
+WEB_TARGETS = (
+    Target("gori io_uring", "nginx", 0.60, (SMALL,)),
+    Target("gori io_uring", "h2o", 0.72, (SMALL,)),
+    Target("gori io_uring", "nginx", 0.95, (LARGE,)),
+    Target("gori io_uring", "nginx", 0.25, (PIPELINED,)),
+)
+
+
+def plural(count: int) -> str:
+    return f"{count} connection" + ("" if count == 1 else "s")
+
+
+def echo(folder: Path, build: Path, program: Optional[Path], connections: Sequence[int],
+         size: int) -> Scenario:
+    """Ping-pong of `size` bytes: the cost of the interface and of what is laid over it."""
+    entries = [*contestants.raw(folder), *contestants.libraries(folder),
+               *contestants.gori(["echo"], build, program)]
+    cases = [Case(plural(count), Work("echo", count, ("--size", str(size))))
+             for count in connections]
+    return Scenario("echo", "raw epoll", entries, cases, ECHO_TARGETS)
+
+
+def overhead(folder: Path, build: Path, program: Optional[Path], connections: Sequence[int],
+             size: int) -> Scenario:
+    """gori against the hand-written minimum on the same kernel interface, and nothing else."""
+    whole = echo(folder, build, program, connections, size)
+    entries = contestants.named(whole.contestants, "^(raw|gori)")
+    targets = [target for target in whole.targets if target.baseline.startswith("raw")]
+    return Scenario("overhead", "raw epoll", entries, whole.cases, targets)
+
+
+class Site:
+    """A folder of files to serve, and room for the configuration of those who serve it."""
+
+    def __init__(self) -> None:
+        self.folder = tempfile.TemporaryDirectory(prefix="gori-bench-")
+        base = Path(self.folder.name)
+        base.chmod(0o755)
+        self.root = base / "site"
+        self.root.mkdir()
+        for name, size in (("1k.txt", 1024), ("64k.txt", 65536)):
+            line = b"All that is gold does not glitter, but it serves to fill a file. .\n"
+            (self.root / name).write_bytes((line * (size // len(line) + 1))[:size])
+
+    def path(self) -> Path:
+        return Path(self.folder.name)
+
+
+def web(site: Site, build: Path, program: Optional[Path], connections: int) -> Scenario:
+    """Static files over keep-alive connections."""
+    entries = [*contestants.web_servers(site.root, site.path()),
+               *contestants.gori(["serve", str(site.root)], build, program)]
+    small = ("--path", "/1k.txt", "--expect-size", "1024")
+    large = ("--path", "/64k.txt", "--expect-size", "65536")
+    cases = [Case(SMALL, Work("http", connections, small)),
+             Case(LARGE, Work("http", connections, large)),
+             Case(PIPELINED, Work("http", connections, (*small, "--depth", "16")))]
+    return Scenario("web", "nginx", entries, cases, WEB_TARGETS)

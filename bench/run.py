@@ -1,0 +1,190 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Measures gori and its peers: ./dev bench NAME.  The method is in bench/README.md.
+
+Exit status: 0 when everything that was there was measured without a failed request (whether or not
+a target was met), 1 when something failed, 2 for wrong usage and for results that must not be
+compared.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Optional, Sequence
+
+from harness import chart, environment, idle, micro, report, result, rounds, scenarios
+from harness.contestants import named
+from harness.load import Generator
+from harness.processes import Failure
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def counts(text: str) -> list[int]:
+    try:
+        values = [int(part) for part in text.split(",")]
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"{text!r} is no list of numbers") from error
+    if not values or min(values) < 1:
+        raise argparse.ArgumentTypeError("numbers from 1 on, please")
+    return values
+
+
+def positive(text: str) -> float:
+    value = float(text)
+    if value <= 0:
+        raise argparse.ArgumentTypeError("a number above 0, please")
+    return value
+
+
+def add_measuring_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--build", type=Path, default=ROOT / "build" / "bench",
+                        help="the build folder of the contestants (default: build/bench)")
+    parser.add_argument("--gori", type=Path, help="another gori program than that of the build")
+    parser.add_argument("--rounds", type=int, help="how often everybody runs")
+    parser.add_argument("--seconds", type=positive, help="how long each run is counted")
+    parser.add_argument("--quick", action="store_true", help="few and short rounds: just a look")
+    parser.add_argument("--only", metavar="REGEX", help="only the contestants whose name matches")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the whole result there")
+    parser.add_argument("--svg", type=Path, metavar="FILE", help="write the ratios as a picture")
+
+
+def parse(arguments: Sequence[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="./dev bench", description="Measures gori and its peers.",
+        epilog="Example: ./dev bench echo --connections 50,200 --rounds 9 --json echo.json")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="NAME")
+    for name, text in (("echo", "64-byte ping-pong: everybody"),
+                       ("overhead", "the same, gori and the hand-written minimum only")):
+        echo = commands.add_parser(name, help=text)
+        add_measuring_options(echo)
+        echo.add_argument("--connections", type=counts, default=[1, 50, 200])
+        echo.add_argument("--workers", type=counts, default=[1])
+        echo.add_argument("--size", type=int, default=64, help="bytes per message")
+    web = commands.add_parser("web", help="static files over keep-alive")
+    add_measuring_options(web)
+    web.add_argument("--connections", type=counts, default=[50])
+    resting = commands.add_parser("idle", help="what connections cost that do nothing")
+    add_measuring_options(resting)
+    resting.add_argument("--count", type=int, default=10000, help="idle connections")
+    for name, text in (("timers", "start, stop and restart among 1,000,000 timers"),
+                       ("post", "messages to a busy and to a sleeping loop")):
+        add_measuring_options(commands.add_parser(name, help=text))
+    compare = commands.add_parser("compare", help="two results of the same environment")
+    compare.add_argument("before")
+    compare.add_argument("after")
+    draw = commands.add_parser("chart", help="draw a result as SVG")
+    draw.add_argument("result")
+    draw.add_argument("svg", type=Path)
+    return parser.parse_args(arguments)
+
+
+def split_cpus(workers: int) -> tuple[list[int], list[int]]:
+    """CPUs for the server and for the load.  The load keeps the last one to itself if it can."""
+    usable = sorted(os.sched_getaffinity(0))
+    if len(usable) == 1:
+        return usable, usable
+    return usable[:max(1, min(workers, len(usable) - 1))], usable[-1:]
+
+
+def settings_of(options: argparse.Namespace, workers: int, default_rounds: int) -> rounds.Settings:
+    server_cpus, load_cpus = split_cpus(workers)
+    quick = options.quick
+    return rounds.Settings(
+        rounds=options.rounds or (2 if quick else default_rounds),
+        seconds=options.seconds or (0.3 if quick else 1.0),
+        warmup=0.1 if quick else 0.25, workers=workers,
+        server_cpus=server_cpus, load_cpus=load_cpus)
+
+
+def keep(found: dict, options: argparse.Namespace) -> None:
+    if options.json:
+        options.json.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    if options.svg:
+        options.svg.write_text(chart.ratios(found), encoding="utf-8")
+
+
+def run_scenario(options: argparse.Namespace, scenario: scenarios.Scenario,
+                 settings: rounds.Settings) -> bool:
+    """Runs and prints all cases; whether every request was answered."""
+    scenario = scenarios.Scenario(scenario.name, scenario.baseline,
+                                  named(scenario.contestants, options.only), scenario.cases,
+                                  scenario.targets)
+    generator = Generator(options.build / "bench", settings.load_cpus[0])
+    where = environment.record(options.build, list(settings.server_cpus), list(settings.load_cpus))
+    print("\n".join(environment.summary(where)))
+    runs = []
+    for case in scenario.cases:
+        runs.append(rounds.run_case(generator, scenario, case, settings))
+        found = result.result_json(scenario, runs, where, settings)
+        print("\n".join(report.case_lines(found, found["cases"][-1])), flush=True)
+    keep(found, options)
+    return not any(run.errors(name) for run in runs for name in run.reports)
+
+
+def run_echo(options: argparse.Namespace) -> bool:
+    build = getattr(scenarios, options.command)
+    good = True
+    for workers in options.workers:
+        scenario = build(options.build / "bench", options.build, options.gori,
+                         options.connections, options.size)
+        if workers != 1:
+            print(f"\n{workers} workers")
+        good &= run_scenario(options, scenario, settings_of(options, workers, 7))
+    return good
+
+
+def run_web(options: argparse.Namespace) -> bool:
+    site = scenarios.Site()
+    scenario = scenarios.web(site, options.build, options.gori, options.connections[0])
+    return run_scenario(options, scenario, settings_of(options, 1, 7))
+
+
+def run_idle(options: argparse.Namespace) -> bool:
+    settings = settings_of(options, 1, 7)
+    where = environment.record(options.build, list(settings.server_cpus), list(settings.load_cpus))
+    print("\n".join(environment.summary(where)))
+    found = idle.run(options, settings, where)
+    print("\n".join(idle.lines(found)))
+    keep(found, options)
+    return True
+
+
+def run_micro(options: argparse.Namespace) -> bool:
+    settings = settings_of(options, 1, 7)
+    where = environment.record(options.build, list(settings.server_cpus), list(settings.load_cpus))
+    print("\n".join(environment.summary(where)))
+    found = micro.run(options, settings, where)
+    print("\n".join(micro.lines(found)))
+    keep(found, options)
+    return True
+
+
+def main(arguments: Optional[Sequence[str]] = None) -> int:
+    options = parse(sys.argv[1:] if arguments is None else arguments)
+    if options.command == "compare":
+        try:
+            print("\n".join(result.compare(result.load(options.before),
+                                           result.load(options.after))))
+            return 0
+        except Failure as failure:
+            print(f"compare: {failure}", file=sys.stderr)
+            return 2
+    runners = {"echo": run_echo, "overhead": run_echo, "web": run_web, "idle": run_idle,
+               "timers": run_micro, "post": run_micro}
+    try:
+        if options.command == "chart":
+            options.svg.write_text(chart.ratios(result.load(options.result)), encoding="utf-8")
+            return 0
+        return 0 if runners[options.command](options) else 1
+    except (Failure, OSError) as failure:
+        print(f"bench: {failure}", file=sys.stderr)
+        return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
