@@ -17,7 +17,8 @@ extern "C" {
  * it, at the same time.  The allocator must outlive all that was allocated from it.
  */
 struct gori_allocator {
-    /** `size` bytes (> 0) aligned for any object, contents undefined; NULL when there is no memory.
+    /**
+     * `size` bytes (> 0) aligned for any object, contents undefined; NULL when there is no memory.
      */
     void *(*alloc)(void *user, size_t size);
     /** Gives back `pointer` (never NULL); `size` is what was asked for when it was allocated. */
@@ -31,8 +32,7 @@ struct gori_allocator {
  * Thread: any.
  * Memory: static.
  */
-GORI_API
-const struct gori_allocator *gori_allocator_default(void);
+GORI_API const struct gori_allocator *gori_allocator_default(void);
 
 #ifdef __cplusplus
 }

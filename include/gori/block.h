@@ -25,9 +25,9 @@ typedef void gori_block_release_fn(void *user, const uint8_t *data, size_t size)
  * Memory: the caller gets one reference; `allocator` (NULL: the default) must outlive the block.
  * Errors: GORI_EINVAL (no data, or a size beyond all memory), GORI_ENOMEM.
  */
-GORI_API
-GORI_MUST_USE int gori_block_create(const struct gori_allocator *allocator, const void *data,
-                                    size_t size, struct gori_block **ret_block);
+GORI_API GORI_MUST_USE int gori_block_create(const struct gori_allocator *allocator,
+                                             const void *data, size_t size,
+                                             struct gori_block **ret_block);
 
 /**
  * Makes a block of `size` bytes of undefined content to be filled in place: write through
@@ -37,9 +37,8 @@ GORI_MUST_USE int gori_block_create(const struct gori_allocator *allocator, cons
  * Memory: as gori_block_create; `ret_data` is valid as long as the block.
  * Errors: as gori_block_create.
  */
-GORI_API
-GORI_MUST_USE int gori_block_build(const struct gori_allocator *allocator, size_t size,
-                                   struct gori_block **ret_block, uint8_t **ret_data);
+GORI_API GORI_MUST_USE int gori_block_build(const struct gori_allocator *allocator, size_t size,
+                                            struct gori_block **ret_block, uint8_t **ret_data);
 
 /**
  * Makes a block of memory that belongs to somebody else, without a copy.  The bytes must not change
@@ -50,10 +49,9 @@ GORI_MUST_USE int gori_block_build(const struct gori_allocator *allocator, size_
  * Errors: GORI_EINVAL (no data), GORI_ENOMEM.
  * Callback: `release_fn` exactly once, never inside this call.
  */
-GORI_API
-GORI_MUST_USE int gori_block_wrap(const struct gori_allocator *allocator, const void *data,
-                                  size_t size, gori_block_release_fn *release_fn, void *user,
-                                  struct gori_block **ret_block);
+GORI_API GORI_MUST_USE int gori_block_wrap(const struct gori_allocator *allocator, const void *data,
+                                           size_t size, gori_block_release_fn *release_fn,
+                                           void *user, struct gori_block **ret_block);
 
 /**
  * Takes one more reference.
@@ -61,16 +59,14 @@ GORI_MUST_USE int gori_block_wrap(const struct gori_allocator *allocator, const 
  * Thread: any that holds a reference.
  * Result: `block`.
  */
-GORI_API
-struct gori_block *gori_block_ref(struct gori_block *block);
+GORI_API struct gori_block *gori_block_ref(struct gori_block *block);
 
 /**
  * Drops one reference; the last one frees the block.  NULL is allowed and does nothing.
  *
  * Thread: any.
  */
-GORI_API
-void gori_block_unref(struct gori_block *block);
+GORI_API void gori_block_unref(struct gori_block *block);
 
 /**
  * The bytes of the block.
@@ -78,8 +74,7 @@ void gori_block_unref(struct gori_block *block);
  * Thread: any that holds a reference.
  * Memory: valid as long as that reference.
  */
-GORI_API
-struct gori_slice gori_block_view(const struct gori_block *block);
+GORI_API struct gori_slice gori_block_view(const struct gori_block *block);
 
 #ifdef __cplusplus
 }

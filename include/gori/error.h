@@ -82,8 +82,7 @@ enum gori_error {
  * Thread: any.
  * Memory: static text.
  */
-GORI_API
-const char *gori_error_name(int error);
+GORI_API const char *gori_error_name(int error);
 
 /**
  * The text of an error in English, lower case, without a full stop.  Unknown values give the text
@@ -92,16 +91,14 @@ const char *gori_error_name(int error);
  * Thread: any.
  * Memory: static text.
  */
-GORI_API
-const char *gori_error_text(int error);
+GORI_API const char *gori_error_text(int error);
 
 /**
  * The category of an error; GORI_CATEGORY_NONE for values >= 0, GORI_CATEGORY_BUG for unknown ones.
  *
  * Thread: any.
  */
-GORI_API
-enum gori_category gori_error_category(int error);
+GORI_API enum gori_category gori_error_category(int error);
 
 #ifdef __cplusplus
 }

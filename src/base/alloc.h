@@ -15,7 +15,9 @@ GORI_MUST_USE void *gi_alloc(const struct gori_allocator *allocator, size_t size
 /** `size` bytes of zeros; NULL when there is no memory. */
 GORI_MUST_USE void *gi_alloc_zero(const struct gori_allocator *allocator, size_t size);
 
-/** `count` items of `size` bytes, all zeros; NULL when there is no memory or the product overflows. */
+/**
+ * `count` items of `size` bytes, all zeros; NULL when there is no memory or the product overflows.
+ */
 GORI_MUST_USE void *gi_alloc_array(const struct gori_allocator *allocator, size_t count,
                                    size_t size);
 

@@ -8,9 +8,9 @@
  *     exactly once, on that thread.
  *  3. Taking a reference needs a reference: a count of 0 never rises again, which is asserted.
  *
- * Order: a new reference is made from one that is held, so ref is relaxed.  unref is acquire-release:
- * the release pairs with the acquire of the unref that finds itself last, so every read of the bytes
- * by every former holder happens before the memory goes.
+ * Order: a new reference is made from one that is held, so ref is relaxed.  unref is
+ * acquire-release: the release pairs with the acquire of the unref that finds itself last, so every
+ * read of the bytes by every former holder happens before the memory goes.
  */
 #include "base/alloc.h"
 #include "base/assert.h"

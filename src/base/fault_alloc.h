@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An allocator for tests: it counts, checks and fails on demand.  Sweeps fail the n-th allocation of
- * a scenario for every n; leak tests ask for what is still live.  It stands before another allocator.
+ * An allocator for tests: it counts, checks and fails on demand.  Sweeps fail the n-th allocation
+ * of a scenario for every n; leak tests ask for what is still live.  It stands before another
+ * allocator.
  * Thread: alloc and free from any; arming and reading where the scenario is quiet.
  */
 #ifndef GI_BASE_FAULT_ALLOC_H
@@ -29,7 +30,9 @@ void gi_fault_alloc_init(struct gi_fault_alloc *fault, const struct gori_allocat
 /** Ends it.  Asserts that nothing is live: a test that got here has leaked nothing. */
 void gi_fault_alloc_fini(struct gi_fault_alloc *fault);
 
-/** Starts the count anew and fails the `number`-th allocation from now, once.  Numbers begin at 1. */
+/**
+ * Starts the count anew and fails the `number`-th allocation from now, once.  Numbers begin at 1.
+ */
 void gi_fault_alloc_fail_once(struct gi_fault_alloc *fault, uint64_t number);
 
 /** Starts the count anew and fails the `number`-th allocation from now and all after it. */

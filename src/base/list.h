@@ -87,7 +87,9 @@ static inline struct gori_link *gi_list_pop_front(struct gori_link *list)
     return link;
 }
 
-/** Appends all of `from` to the end of `to` in order, in constant time; `from` is empty after it. */
+/**
+ * Appends all of `from` to the end of `to` in order, in constant time; `from` is empty after it.
+ */
 static inline void gi_list_move_all(struct gori_link *from, struct gori_link *to)
 {
     GI_ASSERT(from != to);

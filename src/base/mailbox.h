@@ -2,7 +2,7 @@
 /*
  * A bounded queue of intrusive nodes from many threads to one.  It carries no wake: whoever pushes
  * first is told, and wakes the consumer by whatever means it has.
- * Thread: push and is_empty from any; init, take, done, close by the consumer.  Contract: mailbox.c.
+ * Thread: push from any, all else by the consumer.  Contract: mailbox.c.
  */
 #ifndef GI_BASE_MAILBOX_H
 #define GI_BASE_MAILBOX_H
@@ -13,22 +13,23 @@
 
 struct gi_mailbox {
     struct {
-        struct gi_atomic_pointer
-            head;                    /* newest node, NULL when empty, or the mark of a closed one */
-        struct gi_atomic_size count; /* nodes pushed and not yet done */
-        size_t count_max;            /* constant after init */
-    } shared GI_ALIGNED(GI_CACHE_LINE);
+        struct gi_atomic_pointer head; /* newest node, NULL when empty, the mailbox when closed */
+        struct gi_atomic_size count;   /* nodes pushed and not yet done */
+        size_t count_max;              /* constant after init */
+    } shared;
+    /* Padding and not alignment: allocators promise 16 bytes only. */
+    uint8_t padding[GI_CACHE_LINE];
     struct {
         struct gori_mailbox_node *rest; /* oldest node of what was queued when it closed */
-    } consumer_only GI_ALIGNED(GI_CACHE_LINE);
+    } consumer_only;
 };
 
 /** Makes an empty mailbox for at most `count_max` (> 0) nodes. */
 void gi_mailbox_init(struct gi_mailbox *mailbox, size_t count_max);
 
 /**
- * Queues `node`, which belongs to the mailbox until it is taken.  `ret_was_empty` tells whether it is
- * the first since the last take: then, and only then, the consumer may not know.
+ * Queues `node`, which belongs to the mailbox until it is taken.  `ret_was_empty` tells whether it
+ * is the first since the last take: then, and only then, the consumer may not know.
  * Errors: GORI_ELIMIT (count_max are queued or not done), GORI_ECLOSED.
  */
 GORI_MUST_USE int gi_mailbox_push(struct gi_mailbox *mailbox, struct gori_mailbox_node *node,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A pool of objects of one size for one thread.  What is released last is acquired first, while it is
- * still in the cache.  Memory is not zeroed, grows by chunks, and goes back at fini only.
- * Under the address sanitizer a released object is poisoned.  Contract: pool.c.
+ * A pool of objects of one size for one thread.  What is released last is acquired first, while it
+ * is still in the cache.  Memory is not zeroed, grows by chunks, and goes back at fini only.  Under
+ * the address sanitizer a released object is poisoned.  Contract: pool.c.
  */
 #ifndef GI_BASE_POOL_H
 #define GI_BASE_POOL_H

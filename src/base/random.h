@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reproducible random numbers for simulation, tests and back-off: xoshiro256** seeded by splitmix64.
- * Not for secrets.  The same seed gives the same numbers on every machine, for ever.
+ * Reproducible random numbers for simulation, tests and back-off: xoshiro256** seeded by
+ * splitmix64.  Not for secrets.  The same seed gives the same numbers on every machine, for ever.
  * Thread: one at a time.  Reading: Blackman and Vigna, "Scrambled linear pseudorandom number
- * generators"; Lemire, "Fast random integer generation in an interval".
+ * generators".
  */
 #ifndef GI_BASE_RANDOM_H
 #define GI_BASE_RANDOM_H

@@ -28,15 +28,15 @@ struct gi_wheel {
 void gi_wheel_init(struct gi_wheel *wheel, gori_time now);
 
 /**
- * Starts `entry`, or starts it anew when it runs already (or has expired and still stands in the list
- * of gi_wheel_advance).  A deadline that has passed expires at the next advance; GORI_NEVER does not
- * expire and is the same as gi_wheel_stop.
+ * Starts `entry`, or starts it anew when it runs already (or has expired and still stands in the
+ * list of gi_wheel_advance).  A deadline that has passed expires at the next advance; GORI_NEVER
+ * does not expire and is the same as gi_wheel_stop.
  */
 void gi_wheel_start(struct gi_wheel *wheel, struct gori_wheel_entry *entry, gori_time deadline);
 
 /**
- * Stops `entry`: it will not expire; if it stands in the list of gi_wheel_advance it is taken out of
- * that.  Does nothing when it is neither.
+ * Stops `entry`: it will not expire; if it stands in the list of gi_wheel_advance it is taken out
+ * of that.  Does nothing when it is neither.
  */
 void gi_wheel_stop(struct gi_wheel *wheel, struct gori_wheel_entry *entry);
 
@@ -47,15 +47,16 @@ static inline bool gi_wheel_is_started(const struct gori_wheel_entry *entry)
 }
 
 /**
- * How long to wait at most: a time not later than the earliest deadline rounded up to the tick, later
- * than the last advance unless something is due already; GORI_NEVER when the wheel is empty.
+ * Until when to wait at most: a time not later than the earliest deadline rounded up to the tick,
+ * and later than the last advance; 0 when something is due already, GORI_NEVER when the wheel is
+ * empty.
  */
 gori_time gi_wheel_next(const struct gi_wheel *wheel);
 
 /**
  * Tells the time and appends every entry whose deadline is <= `now` to the list `expired`, by its
- * `link`, in order of ticks, within a tick in order of start.  A `now` before the last one counts as
- * the last one.
+ * `link`, in order of ticks, within a tick in order of start.  A `now` before the last one counts
+ * as the last one.  Appended entries are no longer in the wheel; their links are the caller's.
  */
 void gi_wheel_advance(struct gi_wheel *wheel, gori_time now, struct gori_link *expired);
 

@@ -5,8 +5,9 @@
  *     GT_TEST(parser_refuses_nul) { GT_EQUAL(parse("\0", 1), GORI_EPROTO); }
  *     GT_MAIN()
  *
- *  1. Every test runs in a process of its own with a timeout (60 s), so one that crashes or hangs is
- *     one failure, not the end of the run.  All that is particular to processes is in gt_run_apart.
+ *  1. Every test runs in a process of its own with a timeout (60 s), so one that crashes or hangs
+ *     is one failure, not the end of the run.  All that is particular to processes is in
+ *     gt_run_apart.
  *  2. A failed check prints file:line and ends its test.  Checks work on any thread of the test and
  *     never compile out.
  *  3. A test that returns leaves by exit(), so that the leak sanitizer looks; what processes it
@@ -82,7 +83,9 @@ __attribute__((weak)) struct gt_state gt_state;
 #define GT_EQUAL_BYTES(a, a_size, b, b_size)                                                       \
     gt_equal_bytes(__FILE__, __LINE__, #a " == " #b, (a), (a_size), (b), (b_size))
 
-/** Ends the test as skipped: what it needs is impossible on this machine.  Never for convenience. */
+/**
+ * Ends the test as skipped: what it needs is impossible on this machine.  Never for convenience.
+ */
 #define GT_SKIP(reason) gt_skip(__FILE__, __LINE__, (reason))
 
 /** The statement aborts: the way to test an assertion.  It runs in a process of its own. */
