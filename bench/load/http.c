@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The HTTP protocol, version 1.1, of the load generator: GET of one path, answers checked strictly. An
- * answer is 200, says its Content-Length once and has exactly that many bytes; anything else is
+ * The HTTP protocol, version 1.1, of the load generator: GET of one path, answers checked strictly.
+ * An answer is 200, says its Content-Length once and has exactly that many bytes; anything else is
  * an error. It is not an HTTP client: it knows what the servers under measurement may say, and no
  * more.
  */

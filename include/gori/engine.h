@@ -48,7 +48,8 @@ struct gori_engine_report {
 /** The number of engines that this build knows. */
 GORI_API uint32_t gori_engine_count(void);
 
-/** The name of an engine, for --engine and GORI_ENGINE; NULL when `index` is not below the count. */
+/** The name of an engine, for --engine and GORI_ENGINE; NULL when `index` is not below the count.
+ */
 GORI_API const char *gori_engine_name(uint32_t index);
 
 /**

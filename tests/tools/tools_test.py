@@ -235,6 +235,27 @@ class SymbolsTest(Case):
         self.assert_found(list(symbols.check(root, library)), "defines helper")
 
 
+class DevTest(unittest.TestCase):
+    def dev(self, *arguments):
+        command = [ROOT / "dev", *arguments]
+        return subprocess.run(command, capture_output=True, text=True, check=False)
+
+    def test_wrong_usage_is_one_line(self):
+        for arguments in ((), ("nonsense",)):
+            result = self.dev(*arguments)
+            self.assertEqual(result.returncode, 2)
+            self.assertEqual(result.stdout, "")
+            self.assertEqual(result.stderr.count("\n"), 1)
+
+    def test_help_names_every_command(self):
+        result = self.dev("--help")
+        self.assertEqual(result.returncode, 0)
+        for line in (ROOT / "dev").read_text(encoding="utf-8").splitlines():
+            if line.startswith("cmd_"):
+                name = line.split("(")[0].removeprefix("cmd_").replace("_", "-")
+                self.assertIn(f"\n  {name}", result.stdout)
+
+
 class SourceTest(unittest.TestCase):
     def test_literals_hide_nothing_and_show_nothing(self):
         self.assertEqual(csource.mask('a("/*"); /* b */ c'), 'a("  ");         c')
