@@ -20,7 +20,7 @@ static const struct gi_engine_impl *const system_engines[] = {
 
 static const struct gi_engine_list build_list = {
     .impls = system_engines,
-    .simulated = NULL,
+    .simulated = &gi_engine_sim,
 };
 
 static bool is_auto(const char *name)
