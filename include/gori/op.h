@@ -144,6 +144,28 @@ GORI_API GORI_MUST_USE int gori_handle_open(struct gori_loop *loop, enum gori_ad
 GORI_API GORI_MUST_USE int gori_handle_adopt(struct gori_loop *loop, gori_native native,
                                              struct gori_handle *handle);
 
+/** What a listening socket is like.  Zero means the default for every field. */
+struct gori_listen_options {
+    uint32_t backlog; /* default 4096; the system may cap it */
+    bool reuse_port;  /* share the port between loops (SO_REUSEPORT) */
+    bool ipv6_only;   /* an IPv6 wildcard takes no IPv4 */
+};
+
+/**
+ * Opens a socket that listens on `addr`, for gori_op_accept.  `options` may be NULL.
+ * Thread: the loop's.  Memory: as gori_handle_open.
+ * Errors: GORI_EINVAL, GORI_EADDRINUSE, GORI_EADDRNOTAVAIL, GORI_EACCESS, GORI_EMFILE, GORI_ENFILE,
+ * GORI_ENOMEM; GORI_EADDRINUSE for a UNIX path on which a live server listens; a dead one's path is
+ * taken over.
+ */
+GORI_API GORI_MUST_USE int gori_handle_listen(struct gori_loop *loop, const struct gori_addr *addr,
+                                              const struct gori_listen_options *options,
+                                              struct gori_handle *handle);
+
+/** Our own address of a handle, with the port that the system chose.  Errors: GORI_ECLOSED. */
+GORI_API GORI_MUST_USE int gori_handle_addr(const struct gori_handle *handle,
+                                            struct gori_addr *ret_addr);
+
 /**
  * Closes a handle: its ops complete with GORI_ECANCELED or with what they did, then the descriptor
  * is closed, then `on_close` runs from the loop.

@@ -61,6 +61,10 @@ struct gi_completion {
     struct gori_completion what; /* of the op */
 };
 
+/** Connections that the system queues for a listener when nobody says otherwise; it may cap them.
+ */
+#define GI_BACKLOG 4096
+
 /** What a listening socket is like. */
 struct gi_listen_options {
     uint32_t backlog;

@@ -72,6 +72,44 @@ int gori_handle_open(struct gori_loop *loop, enum gori_addr_family family,
     return result;
 }
 
+int gori_handle_listen(struct gori_loop *loop, const struct gori_addr *addr,
+                       const struct gori_listen_options *given, struct gori_handle *handle)
+{
+    if (!gi_loop_on_thread(loop)) {
+        return GORI_EWRONGTHREAD;
+    }
+    if (gori_addr_family(addr) == GORI_ADDR_NONE) {
+        return GORI_EINVAL;
+    }
+    const struct gi_listen_options options = {
+        .backlog = given == NULL || given->backlog == 0 ? GI_BACKLOG : given->backlog,
+        .reuse_port = given != NULL && given->reuse_port,
+        .ipv6_only = given != NULL && given->ipv6_only,
+    };
+    const struct gi_socket_calls *sockets = loop->engine->impl->sockets;
+    gori_native native;
+    int result = sockets->listen(loop->engine, addr, &options, &native);
+    if (result < 0) {
+        return result;
+    }
+    result = attach(loop, native, handle);
+    if (result < 0) {
+        sockets->close(loop->engine, native);
+        return result;
+    }
+    handle->flags |= GI_HANDLE_LISTENER;
+    return 0;
+}
+
+int gori_handle_addr(const struct gori_handle *handle, struct gori_addr *ret_addr)
+{
+    if (handle->state != GI_HANDLE_OPEN) {
+        return GORI_ECLOSED;
+    }
+    struct gi_engine *engine = handle->loop->engine;
+    return engine->impl->sockets->addr(engine, handle->native, GI_SOCKET_LOCAL, ret_addr);
+}
+
 int gori_handle_adopt(struct gori_loop *loop, gori_native native, struct gori_handle *handle)
 {
     if (!gi_loop_on_thread(loop)) {

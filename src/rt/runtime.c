@@ -155,7 +155,7 @@ static int bind_next(struct port *port, uint32_t index, const struct gi_listen_o
 static int bind_all(struct gori_runtime *runtime, struct port *port)
 {
     const struct gi_listen_options options = {
-        .backlog = port->config.backlog == 0 ? 4096 : port->config.backlog,
+        .backlog = port->config.backlog == 0 ? GI_BACKLOG : port->config.backlog,
         .reuse_port = runtime->config.workers > 1,
         .ipv6_only = port->config.ipv6_only,
     };
