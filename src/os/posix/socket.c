@@ -63,7 +63,7 @@ void gi_os_close(int fd)
 /* Whether a server answers at a UNIX path.  A full queue counts as an answer. */
 static bool unix_path_is_live(const struct gori_addr *addr)
 {
-    int fd;
+    int fd = -1;
     if (open_socket(AF_UNIX, 0, &fd) < 0) {
         return true;
     }
