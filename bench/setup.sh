@@ -43,5 +43,6 @@ esac
 log=build/bench-configure.log
 mkdir -p build
 cmake --preset bench >"$log" 2>&1 || { cat "$log" >&2 && die "configuring bench failed"; }
-cmake --build --preset bench -j "$(nproc)" >build/bench-build.log 2>&1 ||
-    { tail -40 build/bench-build.log >&2 && die "building the contestants failed"; }
+# Whoever does not build is absent from the table; the others are measured all the same.
+cmake --build --preset bench -j "$(nproc)" -- -k 0 >build/bench-build.log 2>&1 ||
+    say "not everything was built: see build/bench-build.log"

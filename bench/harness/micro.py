@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Small programs that time one operation of gori by themselves, in nanoseconds per operation."""
+"""Small programs that time one operation of gori by themselves, in nanoseconds each."""
 
 from __future__ import annotations
 
@@ -10,17 +10,21 @@ import subprocess
 from dataclasses import asdict
 
 from . import report
-from .figures import Spread
+from .figures import Spread, median
 from .processes import Failure, pinned
 from .result import envelope
 from .rounds import Settings, progress
 
 LIMIT_S = 300.0
 
-# Program, whether it needs a second CPU, and the targets in nanoseconds.
+# Program, whether it needs a second CPU, and the targets: nanoseconds, or another row and how many
+# times that.
 PROGRAMS = {
-    "timers": ("micro_timers", False, {"start": 60.0, "stop": 60.0, "restart": 60.0}),
-    "post": ("micro_post", True, {"to a busy loop": 100.0}),
+    "timers": ("micro_timers", False, {"start": 60.0, "restart later": 60.0,
+                                       "restart anywhere": 60.0, "stop": 60.0}),
+    "post": ("micro_post", True, {"busy loop: post": 100.0,
+                                  "sleeping loop: post": ("eventfd: write", 1.0),
+                                  "sleeping loop: until it runs": ("eventfd: until it runs", 1.0)}),
 }
 
 
@@ -42,11 +46,19 @@ def run(options: argparse.Namespace, settings: Settings, environment: dict) -> d
             figures.setdefault(operation, []).append(nanoseconds)
     progress("")
     found = [{"name": operation, "absent": None, "nanoseconds": asdict(Spread.of(values)),
-              "rounds": values, "target": targets.get(operation)}
+              "rounds": values, "target": limit(targets.get(operation), figures)}
              for operation, values in figures.items()]
     return envelope(options.command, "none",
                     [{"name": options.command, "contestants": found, "verdicts": []}],
                     environment, settings.as_json())
+
+
+def limit(target: float | tuple[str, float] | None,
+          figures: dict[str, list[float]]) -> float | None:
+    """A target in nanoseconds, also where it was given in terms of another row."""
+    if isinstance(target, tuple):
+        return median(figures[target[0]]) * target[1]
+    return target
 
 
 def row(entry: dict) -> list[str]:
