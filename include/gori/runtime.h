@@ -27,6 +27,12 @@ struct gori_runtime_config {
     /** Runs on each worker before it accepts; < 0 fails the start.  May be NULL. */
     int (*on_start)(struct gori_runtime *runtime, uint32_t worker, struct gori_loop *loop);
     /**
+     * Runs on each worker for each address, before its listener opens: it may change this worker's
+     * copy of the config, such as `user`, to state that belongs to the worker.  May be NULL.
+     */
+    void (*on_listen)(struct gori_runtime *runtime, uint32_t worker,
+                      struct gori_listener_config *config);
+    /**
      * Runs on each worker when a graceful stop begins, for what the application must end itself
      * (idle keep-alive connections, say).  Sessions still open at the deadline are closed with
      * GORI_CLOSE_SHUTDOWN.  NULL: every session is closed after its flush.
