@@ -164,7 +164,7 @@ static void close_handle(struct fixture *f, struct gori_handle *handle)
             return;
         }
     }
-    GT_CHECK(!"closed");
+    GT_CHECK(false);
 }
 
 static int64_t peer_send(struct fixture *f, gori_native peer, const char *text)
