@@ -44,6 +44,14 @@ add_library(gori_flags INTERFACE)
 target_link_libraries(gori_flags INTERFACE gori_warnings)
 target_include_directories(gori_flags INTERFACE ${PROJECT_SOURCE_DIR}/src)
 
+# A shared library shows nothing but its API, so every module gets its own, hidden copy of src/base.
+# That is harmless because base has no variables.  In a static build there is only one.
+if(BUILD_SHARED_LIBS)
+    add_library(gori_base STATIC EXCLUDE_FROM_ALL)
+    set_target_properties(gori_base PROPERTIES
+        POSITION_INDEPENDENT_CODE ON C_VISIBILITY_PRESET hidden)
+endif()
+
 function(gori_library_target target)
     # A module exists from its declaration on, also before its first source is listed.
     target_sources(${target} PRIVATE ${PROJECT_SOURCE_DIR}/include/gori/base.h)
@@ -52,6 +60,10 @@ function(gori_library_target target)
     target_include_directories(${target} PUBLIC
         $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:include>)
 endfunction()
+
+if(TARGET gori_base)
+    gori_library_target(gori_base)
+endif()
 
 # gori_module(NAME [DEPENDS MODULE...]): declares the libraries of a module.
 function(gori_module name)
@@ -81,6 +93,10 @@ function(gori_module name)
             target_link_libraries(gori_${name}_testing PUBLIC gori_${dependency}_testing)
         endif()
     endforeach()
+    if(BUILD_SHARED_LIBS AND arg_DEPENDS)
+        target_link_libraries(gori_${name} PRIVATE gori_base)
+        target_link_options(gori_${name} PRIVATE LINKER:--exclude-libs,libgori_base.a)
+    endif()
     set_property(GLOBAL APPEND PROPERTY GORI_MODULES ${name})
     set_property(GLOBAL PROPERTY GORI_DEPENDS_${name} ${arg_DEPENDS})
 endfunction()
@@ -89,6 +105,9 @@ endfunction()
 function(gori_sources module)
     list(TRANSFORM ARGN PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/ OUTPUT_VARIABLE files)
     target_sources(gori_${module} PRIVATE ${files})
+    if(TARGET gori_base AND CMAKE_CURRENT_SOURCE_DIR STREQUAL "${PROJECT_SOURCE_DIR}/src/base")
+        target_sources(gori_base PRIVATE ${files})
+    endif()
     if(BUILD_SHARED_LIBS)
         target_sources(gori_${module}_testing PRIVATE ${files})
     endif()

@@ -178,6 +178,10 @@ class LayersTest(Case):
                              "src/web/b.c": '#include "engine/engine.h"\n'})
         self.assert_found(found, "web includes engine/engine.h", "src/web/b.c", 1)
 
+    def test_module_with_the_inside_of_the_runtime(self):
+        found = self.layers({"src/rt/a.h": "", "src/web/b.c": '#include "rt/a.h"\n'})
+        self.assert_found(found, "web includes rt/a.h", "src/web/b.c", 1)
+
     def test_module_with_another_module(self):
         found = self.layers({"src/game/a.h": "", "src/web/b.c": '#include "game/a.h"\n'})
         self.assert_found(found, "web includes game/a.h", "src/web/b.c", 1)
