@@ -33,10 +33,13 @@ target_compile_options(gori_warnings INTERFACE
     -fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=
     $<$<C_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>
     $<$<BOOL:${GORI_WERROR}>:-Werror>
-    $<$<BOOL:${GORI_SANITIZE}>:-fsanitize=${GORI_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all>
     $<$<BOOL:${GORI_FUZZ}>:-fsanitize=fuzzer-no-link>)
-target_link_options(gori_warnings INTERFACE
-    $<$<BOOL:${GORI_SANITIZE}>:-fsanitize=${GORI_SANITIZE}>)
+if(GORI_SANITIZE)
+    # No generator expression: a comma in the list would end its argument.
+    target_compile_options(gori_warnings INTERFACE
+        -fsanitize=${GORI_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+    target_link_options(gori_warnings INTERFACE -fsanitize=${GORI_SANITIZE})
+endif()
 target_compile_definitions(gori_warnings INTERFACE _GNU_SOURCE)
 
 # Flags for code inside the library: it may also include src/.
@@ -79,8 +82,9 @@ function(gori_module name)
         SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR}
         INSTALL_RPATH "$ORIGIN")
     if(BUILD_SHARED_LIBS)
-        target_link_options(gori_${name} PRIVATE
-            $<$<NOT:$<BOOL:${GORI_SANITIZE}>>:LINKER:--no-undefined>)
+        if(NOT GORI_SANITIZE)
+            target_link_options(gori_${name} PRIVATE LINKER:--no-undefined)
+        endif()
         add_library(gori_${name}_testing STATIC EXCLUDE_FROM_ALL)
         gori_library_target(gori_${name}_testing)
     else()
