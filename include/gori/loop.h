@@ -52,6 +52,7 @@ struct gori_loop_stats {
     uint64_t timers;      /* fired */
     uint64_t sessions_opened;
     uint64_t sessions_closed;
+    uint64_t sessions_refused;   /* accepted, and closed for want of room or memory */
     uint64_t accept_pauses;      /* times a listener backed off: out of descriptors or memory */
     uint64_t buffer_starvations; /* times a receive had to wait for a buffer */
     uint64_t stale_completions;  /* late completions that found nothing; harmless, counted */

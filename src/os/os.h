@@ -49,6 +49,18 @@ int gi_os_accept_now(int listener_fd, uint32_t flags, int *ret_fd);
 /** Another descriptor of the same socket. */
 int gi_os_duplicate(int fd, int *ret_fd);
 
+/** Names a file for as long as it exists. */
+struct gi_os_file_id {
+    uint64_t device;
+    uint64_t inode; /* 0 for none */
+};
+
+/** Which file the path of a UNIX address names; none for an abstract one. */
+void gi_os_socket_path_id(const struct gori_addr *addr, struct gi_os_file_id *ret_id);
+
+/** Removes the path of a UNIX address if it still names that file. */
+void gi_os_remove_socket_path(const struct gori_addr *addr, const struct gi_os_file_id *id);
+
 int gi_os_set_blocking(int fd, bool on);
 int gi_os_set_no_delay(int fd, bool on); /* 0 for sockets that have no such thing */
 int gi_os_set_reset_on_close(int fd);

@@ -67,12 +67,8 @@ static int read_config(const struct gori_loop_config *given, struct gori_loop_co
 
 static void init_lists(struct gori_loop *loop)
 {
-    gi_list_init(&loop->all_sessions);
     gi_list_init(&loop->all_listeners);
     gi_list_init(&loop->all_handles);
-    gi_list_init(&loop->flush);
-    gi_list_init(&loop->redeliver);
-    gi_list_init(&loop->reap);
     gi_list_init(&loop->starved_listeners);
 }
 
@@ -85,14 +81,14 @@ static int init_parts(struct gori_loop *loop)
     if (result < 0) {
         return result;
     }
-    result = gi_send_queue_init_pool(&loop->send_chunks, loop->allocator);
+    result = gi_session_store_init(&loop->session_store, loop->allocator);
     if (result < 0) {
         goto err_sessions;
     }
     result =
         gi_buffers_init(&loop->buffers, loop->allocator, config->buffer_bytes, config->buffers_max);
     if (result < 0) {
-        goto err_chunks;
+        goto err_store;
     }
     const struct gi_engine_config engine_config = {
         .allocator = loop->allocator,
@@ -111,8 +107,8 @@ static int init_parts(struct gori_loop *loop)
 
 err_buffers:
     gi_buffers_fini(&loop->buffers);
-err_chunks:
-    gi_pool_fini(&loop->send_chunks);
+err_store:
+    gi_session_store_fini(&loop->session_store);
 err_sessions:
     gi_id_table_fini(&loop->sessions);
     return result;
@@ -310,8 +306,7 @@ void gori_loop_destroy(struct gori_loop *loop)
     gi_session_reap_all(loop);
     loop->engine->impl->destroy(loop->engine);
     gi_buffers_fini(&loop->buffers);
-    gi_session_free_pools(loop);
-    gi_pool_fini(&loop->send_chunks);
+    gi_session_store_fini(&loop->session_store);
     gi_id_table_fini(&loop->sessions);
     gi_free(loop->allocator, loop->memory, sizeof(struct gori_loop) + GI_CACHE_LINE);
 }

@@ -35,6 +35,7 @@
 #include "base/wheel.h"
 #include "engine/buffers.h"
 #include "engine/engine.h"
+#include "rt/session_store.h"
 
 struct gori_loop {
     struct gi_engine *engine;
@@ -42,13 +43,8 @@ struct gori_loop {
     struct gi_wheel wheel;
     struct gi_buffers buffers;
     struct gi_id_table sessions;           /* id -> struct gori_session */
-    struct gi_pool send_chunks;            /* of rt/send_queue.c */
-    struct gi_session_pool *session_pools; /* of rt/session.c: one per size of session */
-    struct gori_link all_sessions;
+    struct gi_session_store session_store; /* what sessions share; the lists of steps 5 to 7 */
     struct gori_link all_listeners;
-    struct gori_link flush;             /* sessions with something to send (step 6) */
-    struct gori_link redeliver;         /* sessions resumed with bytes kept (step 5) */
-    struct gori_link reap;              /* sessions to free (step 7) */
     struct gori_link starved_listeners; /* waiting for a descriptor to become free */
     const struct gori_allocator *allocator;
     struct gori_loop_config config; /* with the defaults filled in */
@@ -88,11 +84,6 @@ void gi_session_redeliver_all(struct gori_loop *loop); /* step 5 */
 void gi_session_flush_all(struct gori_loop *loop);     /* step 6 */
 void gi_session_reap_all(struct gori_loop *loop);      /* step 7 */
 void gi_session_close_all(struct gori_loop *loop);     /* at destroy: GORI_CLOSE_SHUTDOWN */
-
-void gi_session_free_pools(struct gori_loop *loop); /* at destroy, after the last reap */
-
-/* Of send_queue.c: makes loop->send_chunks. */
-int gi_send_queue_init_pool(struct gi_pool *pool, const struct gori_allocator *allocator);
 
 /* Of session.c, called by a graceful stop: every session closes after its flush. */
 void gi_session_close_idle(struct gori_loop *loop);

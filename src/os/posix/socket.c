@@ -87,6 +87,28 @@ static bool remove_dead_path(const struct gori_addr *addr)
     return !unix_path_is_live(addr) && unlink(name->sun_path) == 0;
 }
 
+void gi_os_socket_path_id(const struct gori_addr *addr, struct gi_os_file_id *ret_id)
+{
+    const struct sockaddr_un *name = (const struct sockaddr_un *)addr->as.native;
+    struct stat status;
+    *ret_id = (struct gi_os_file_id){0};
+    if (gori_addr_family(addr) == GORI_ADDR_UNIX && name->sun_path[0] != '\0' &&
+        lstat(name->sun_path, &status) == 0) {
+        ret_id->device = (uint64_t)status.st_dev;
+        ret_id->inode = (uint64_t)status.st_ino;
+    }
+}
+
+void gi_os_remove_socket_path(const struct gori_addr *addr, const struct gi_os_file_id *id)
+{
+    struct gi_os_file_id now;
+    gi_os_socket_path_id(addr, &now);
+    if (id->inode != 0 && now.inode == id->inode && now.device == id->device) {
+        const struct sockaddr_un *name = (const struct sockaddr_un *)addr->as.native;
+        (void)unlink(name->sun_path); /* gone already, or not ours to remove any more */
+    }
+}
+
 static int bind_to(int fd, const struct gori_addr *addr)
 {
     const struct sockaddr *name = (const struct sockaddr *)addr->as.native;

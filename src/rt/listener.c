@@ -1,0 +1,468 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Listeners: one accept op that runs on, and the reasons for which it does not.
+ *
+ *        +--> ACCEPTING --(sessions_max reached)--> FULL ------(a session closed)--+
+ *        |        |                                                                |
+ *        |        +--(out of descriptors or memory)--> STARVED --(timer, or a -----+
+ *        |        |                                               session closed)  |
+ *        +--------|----------------------------------------------------------------+
+ *                 | gori_listener_close, from each of them
+ *              CLOSING: what the system has queued is accepted, then the handle closes
+ *                 | handle closed
+ *              on_close, freed in step 7
+ *
+ *  1. At most one accept is in flight.  FULL and STARVED cancel it; what it accepted before it
+ * ended is never refused: it waits in `pending`, as it would have in the system's queue.
+ *  2. Out of descriptors or memory it waits: 10 ms, doubled each time up to 1 s, from the start
+ * again after a success; or until a session of the loop closes.  Never a spin.  Counted in
+ *     stats.accept_pauses.
+ *  3. An error of one connection (aborted before it was accepted, say) costs nothing but another
+ *     accept; the same error many times in a row is treated as 2.
+ *  4. A connection for which no session can be made is closed and counted (stats.sessions_refused).
+ *  5. The path of a UNIX listener is removed when it closes, if it is still the one it made.
+ *  6. Accepted sockets inherit TCP_NODELAY from the listening one, so it is set there, once.
+ */
+#include "rt/listener.h"
+
+#include <gori/error.h>
+#include <gori/listener.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/assert.h"
+#include "base/compiler.h"
+#include "base/list.h"
+#include "os/os.h"
+#include "rt/session.h"
+
+enum {
+    BACKLOG = 4096,
+    SAME_ERRORS_MAX = 8,
+    DRAIN_RETRIES_MAX = 100,
+    PENDING_MIN = 16,
+};
+
+#define BACK_OFF_MIN (10 * GORI_MILLISECONDS)
+#define BACK_OFF_MAX GORI_SECONDS
+
+struct gori_listener {
+    struct gi_session_class *class;
+    void *user;
+    gori_listener_fn *on_close;
+    uint32_t sessions_max; /* UINT32_MAX for none */
+    bool closing;
+    bool starved;       /* waits, and stands in loop->starved_listeners */
+    gori_time back_off; /* of the next time it starves */
+    int last_error;
+    uint32_t same_errors; /* in a row */
+    uint32_t drain_retries;
+    struct gori_op accept_op;
+    struct gori_handle handle;
+    struct gori_timer timer; /* of STARVED; in CLOSING, of the next look at the queue */
+    struct gori_link link;   /* loop->all_listeners, at last store->reap_listeners */
+    struct gori_link starved_link;
+    gori_native *pending; /* accepted, and waiting for room: a ring */
+    uint32_t pending_first;
+    uint32_t pending_count;
+    uint32_t pending_capacity;    /* a power of two, or 0 */
+    struct gi_os_file_id path_id; /* of the path of a UNIX listener */
+    struct gori_addr addr;
+};
+
+static struct gori_loop *loop_of(const struct gori_listener *listener)
+{
+    return listener->class->loop;
+}
+
+static bool has_room(const struct gori_listener *listener)
+{
+    return listener->class->sessions < listener->sessions_max;
+}
+
+static bool wants_to_accept(const struct gori_listener *listener)
+{
+    return !listener->closing && !listener->starved && listener->pending_count == 0 &&
+           has_room(listener);
+}
+
+/* Backs off: the timer, or a session that closes, ends it. */
+static void starve(struct gori_listener *listener)
+{
+    if (listener->closing || listener->starved) {
+        return;
+    }
+    struct gori_loop *loop = loop_of(listener);
+    loop->stats.accept_pauses++;
+    listener->starved = true;
+    gi_list_push_back(&loop->starved_listeners, &listener->starved_link);
+    gi_timer_start_at(loop, &listener->timer, gi_add_saturated_u64(loop->now, listener->back_off));
+    listener->back_off = gi_min_u64(2 * listener->back_off, BACK_OFF_MAX);
+    gori_op_cancel(&listener->accept_op);
+}
+
+static void end_starving(struct gori_listener *listener)
+{
+    if (listener->starved) {
+        listener->starved = false;
+        gi_list_remove(&listener->starved_link);
+        gori_timer_stop(&listener->timer);
+    }
+}
+
+/* Accepts on, unless it does or must not. */
+static void accept_on(struct gori_listener *listener)
+{
+    if (!wants_to_accept(listener) || gori_op_is_active(&listener->accept_op)) {
+        return;
+    }
+    if (gori_op_accept(&listener->accept_op, &listener->handle) < 0) {
+        starve(listener);
+    }
+}
+
+/* Makes a session of an accepted socket; or starves, when that is not possible now. */
+static void open_session(struct gori_listener *listener, gori_native native)
+{
+    struct gori_loop *loop = loop_of(listener);
+    int result = gi_session_accept(listener->class, listener->user, native);
+    if (result < 0) {
+        loop->stats.sessions_refused++;
+        gori_native_close(loop, native);
+        starve(listener);
+        return;
+    }
+    listener->back_off = BACK_OFF_MIN;
+    listener->same_errors = 0;
+}
+
+static bool grow_pending(struct gori_listener *listener)
+{
+    const struct gori_allocator *allocator = loop_of(listener)->allocator;
+    uint32_t capacity = gi_max_u32(PENDING_MIN, 2 * listener->pending_capacity);
+    gori_native *grown = gi_alloc(allocator, capacity * sizeof(*grown));
+    if (grown == NULL) {
+        return false;
+    }
+    for (uint32_t i = 0; i < listener->pending_count; i++) {
+        uint32_t index = (listener->pending_first + i) & (listener->pending_capacity - 1);
+        grown[i] = listener->pending[index];
+    }
+    gi_free(allocator, listener->pending, listener->pending_capacity * sizeof(*grown));
+    listener->pending = grown;
+    listener->pending_first = 0;
+    listener->pending_capacity = capacity;
+    return true;
+}
+
+static void keep_pending(struct gori_listener *listener, gori_native native)
+{
+    if (listener->pending_count == listener->pending_capacity && !grow_pending(listener)) {
+        loop_of(listener)->stats.sessions_refused++;
+        gori_native_close(loop_of(listener), native);
+        return;
+    }
+    uint32_t index =
+        (listener->pending_first + listener->pending_count) & (listener->pending_capacity - 1);
+    listener->pending[index] = native;
+    listener->pending_count++;
+}
+
+/* Opens what waits, as far as there is room; all of it when the listener closes. */
+static void open_pending(struct gori_listener *listener)
+{
+    while (listener->pending_count > 0 &&
+           (listener->closing || (!listener->starved && has_room(listener)))) {
+        gori_native native = listener->pending[listener->pending_first];
+        listener->pending_first = (listener->pending_first + 1) & (listener->pending_capacity - 1);
+        listener->pending_count--;
+        open_session(listener, native);
+    }
+}
+
+static void take(struct gori_listener *listener, gori_native native)
+{
+    bool must_wait = listener->starved || listener->pending_count > 0 || !has_room(listener);
+    if (must_wait && !listener->closing) {
+        keep_pending(listener, native);
+    } else {
+        open_session(listener, native);
+    }
+    if (!wants_to_accept(listener)) {
+        gori_op_cancel(&listener->accept_op);
+    }
+}
+
+static bool is_shortage(int error)
+{
+    return error == GORI_EMFILE || error == GORI_ENFILE || error == GORI_ENOBUFS ||
+           error == GORI_ENOMEM || error == GORI_ELIMIT;
+}
+
+/* Whether the same error has come too many times in a row. */
+static bool is_stubborn(struct gori_listener *listener, int error)
+{
+    listener->same_errors = error == listener->last_error ? listener->same_errors + 1 : 1;
+    listener->last_error = error;
+    return listener->same_errors >= SAME_ERRORS_MAX;
+}
+
+/* Takes what the system has queued.  Result: whether that is all. */
+static bool drain_system_queue(struct gori_listener *listener)
+{
+    struct gori_loop *loop = loop_of(listener);
+    struct gi_engine *engine = loop->engine;
+    listener->same_errors = 0;
+    while (!loop->session_store.ended && listener->handle.state == GI_HANDLE_OPEN) {
+        gori_native native = GORI_NATIVE_NONE;
+        int result = engine->impl->sockets->accept(engine, listener->handle.native, &native);
+        if (result >= 0) {
+            open_session(listener, native);
+        } else if (is_shortage(result) && listener->drain_retries < DRAIN_RETRIES_MAX) {
+            listener->drain_retries++;
+            return false;
+        } else if (result == GORI_EAGAIN || is_stubborn(listener, result)) {
+            break;
+        }
+    }
+    return true;
+}
+
+/* In CLOSING, when no accept is in flight any more. */
+static void close_handle(struct gori_listener *listener)
+{
+    GI_ASSERT(listener->closing);
+    open_pending(listener);
+    if (drain_system_queue(listener)) {
+        gori_handle_close(&listener->handle);
+        return;
+    }
+    struct gori_loop *loop = loop_of(listener);
+    gi_timer_start_at(loop, &listener->timer, gi_add_saturated_u64(loop->now, BACK_OFF_MIN));
+}
+
+static void accept_ended(struct gori_listener *listener, int64_t result)
+{
+    if (listener->closing) {
+        close_handle(listener);
+        return;
+    }
+    int error = result < 0 ? (int)result : 0;
+    bool is_passing = error == 0 || error == GORI_ECANCELED;
+    if (!is_passing && (is_shortage(error) || is_stubborn(listener, error))) {
+        starve(listener);
+    }
+    accept_on(listener);
+}
+
+static void accept_done(struct gori_op *op, const struct gori_completion *completion)
+{
+    struct gori_listener *listener = gori_container_of(op, struct gori_listener, accept_op);
+    if (completion->accepted != GORI_NATIVE_NONE) {
+        take(listener, completion->accepted);
+    }
+    if (completion->is_last) {
+        accept_ended(listener, completion->result);
+    }
+}
+
+static void timer_expired(struct gori_timer *timer)
+{
+    struct gori_listener *listener = gori_container_of(timer, struct gori_listener, timer);
+    if (listener->closing) {
+        close_handle(listener);
+        return;
+    }
+    end_starving(listener);
+    open_pending(listener);
+    accept_on(listener);
+}
+
+static void handle_closed(struct gori_handle *handle)
+{
+    struct gori_listener *listener = gori_container_of(handle, struct gori_listener, handle);
+    struct gi_session_store *store = &loop_of(listener)->session_store;
+    end_starving(listener);
+    gori_timer_stop(&listener->timer);
+    listener->closing = true;
+    open_pending(listener);
+    gi_list_remove(&listener->link);
+    if (listener->on_close != NULL) {
+        listener->on_close(listener);
+    }
+    listener->class->listener = NULL;
+    gi_list_push_back(&store->reap_listeners, &listener->link);
+}
+
+static void free_listener(struct gori_listener *listener)
+{
+    struct gori_loop *loop = loop_of(listener);
+    gi_session_class_unref(&loop->session_store, listener->class);
+    gi_free(loop->allocator, listener->pending,
+            listener->pending_capacity * sizeof(*listener->pending));
+    gi_free(loop->allocator, listener, sizeof(*listener));
+}
+
+void gi_listener_reap_all(struct gori_loop *loop)
+{
+    struct gori_link *list = &loop->session_store.reap_listeners;
+    for (struct gori_link *link; (link = gi_list_pop_front(list)) != NULL;) {
+        free_listener(gori_container_of(link, struct gori_listener, link));
+    }
+}
+
+void gi_listener_session_closed(struct gori_listener *listener)
+{
+    open_pending(listener);
+    accept_on(listener);
+}
+
+void gi_listener_retry_starved(struct gori_loop *loop)
+{
+    for (struct gori_link *link; (link = gi_list_first(&loop->starved_listeners)) != NULL;) {
+        struct gori_listener *listener =
+            gori_container_of(link, struct gori_listener, starved_link);
+        end_starving(listener);
+        open_pending(listener);
+        accept_on(listener);
+        if (listener->starved) {
+            return; /* starved again at once: nothing has changed */
+        }
+    }
+}
+
+/* A UNIX path is a name in the file system only where the sockets are the system's. */
+static bool has_path(const struct gori_listener *listener)
+{
+    return gori_addr_family(&listener->addr) == GORI_ADDR_UNIX &&
+           loop_of(listener)->engine->impl->sockets == &gi_system_sockets;
+}
+
+void gori_listener_close(struct gori_listener *listener)
+{
+    if (listener->closing) {
+        return;
+    }
+    end_starving(listener);
+    listener->closing = true;
+    if (has_path(listener)) {
+        gi_os_remove_socket_path(&listener->addr, &listener->path_id);
+    }
+    if (gori_op_is_active(&listener->accept_op)) {
+        gori_op_cancel(&listener->accept_op);
+    } else {
+        gori_timer_start(loop_of(listener), &listener->timer, 0);
+    }
+}
+
+void gi_listener_close_all(struct gori_loop *loop)
+{
+    GI_LIST_FOREACH (link, &loop->all_listeners) {
+        gori_listener_close(gori_container_of(link, struct gori_listener, link));
+    }
+}
+
+static void init_listener(struct gori_listener *listener, const struct gori_listener_config *config)
+{
+    listener->user = config->user;
+    listener->on_close = config->on_close;
+    listener->sessions_max = config->sessions_max != 0 ? config->sessions_max : UINT32_MAX;
+    listener->back_off = BACK_OFF_MIN;
+    listener->accept_op.on_complete = accept_done;
+    listener->handle.on_close = handle_closed;
+    listener->timer.on_expire = timer_expired;
+}
+
+static int create(struct gori_loop *loop, const struct gori_listener_config *config,
+                  struct gori_listener **ret_listener)
+{
+    struct gori_listener *listener = gi_alloc_zero(loop->allocator, sizeof(*listener));
+    if (listener == NULL) {
+        return GORI_ENOMEM;
+    }
+    const struct gi_session_class_config class_config = {
+        .loop = loop,
+        .events = config->events,
+        .options = &config->options,
+        .session_bytes = sizeof(struct gori_session),
+    };
+    int result = gi_session_class_create(&loop->session_store, &class_config, &listener->class);
+    if (result < 0) {
+        gi_free(loop->allocator, listener, sizeof(*listener));
+        return result;
+    }
+    listener->class->listener = listener;
+    init_listener(listener, config);
+    *ret_listener = listener;
+    return 0;
+}
+
+int gi_listener_adopt(struct gori_loop *loop, const struct gori_listener_config *config,
+                      gori_native native, struct gori_listener **ret_listener)
+{
+    struct gori_listener *listener;
+    int result = create(loop, config, &listener);
+    if (result < 0) {
+        return result;
+    }
+    struct gi_engine *engine = loop->engine;
+    const struct gi_socket_calls *sockets = engine->impl->sockets;
+    listener->addr = config->addr;
+    /* Neither is worth failing for: the address is the one that was asked for. */
+    (void)sockets->addr(engine, native, GI_SOCKET_LOCAL, &listener->addr);
+    (void)sockets->set_no_delay(engine, native, !config->options.delay);
+    if (has_path(listener)) {
+        gi_os_socket_path_id(&listener->addr, &listener->path_id);
+    }
+    result = gori_handle_adopt(loop, native, &listener->handle);
+    if (result < 0) {
+        free_listener(listener);
+        return result;
+    }
+    gi_list_push_back(&loop->all_listeners, &listener->link);
+    accept_on(listener);
+    *ret_listener = listener;
+    return 0;
+}
+
+int gori_listener_open(struct gori_loop *loop, const struct gori_listener_config *config,
+                       struct gori_listener **ret_listener)
+{
+    if (!gi_loop_on_thread(loop)) {
+        return GORI_EWRONGTHREAD;
+    }
+    if (config->events == NULL || gori_addr_family(&config->addr) == GORI_ADDR_NONE) {
+        return GORI_EINVAL;
+    }
+    const struct gi_listen_options options = {
+        .backlog = config->backlog != 0 ? config->backlog : BACKLOG,
+        .reuse_port = config->reuse_port,
+        .ipv6_only = config->ipv6_only,
+    };
+    const struct gi_socket_calls *sockets = loop->engine->impl->sockets;
+    gori_native native;
+    int result = sockets->listen(loop->engine, &config->addr, &options, &native);
+    if (result < 0) {
+        return result;
+    }
+    result = gi_listener_adopt(loop, config, native, ret_listener);
+    if (result < 0) {
+        sockets->close(loop->engine, native);
+    }
+    return result;
+}
+
+void gori_listener_addr(const struct gori_listener *listener, struct gori_addr *ret_addr)
+{
+    *ret_addr = listener->addr;
+}
+
+uint32_t gori_listener_sessions(const struct gori_listener *listener)
+{
+    return listener->class->sessions;
+}
+
+void *gori_listener_user(const struct gori_listener *listener)
+{
+    return listener->user;
+}
