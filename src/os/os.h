@@ -83,14 +83,28 @@ int64_t gi_os_receive(int fd, void *data, size_t size);
  */
 int64_t gi_os_send(int fd, const struct gori_slice *pieces, uint32_t count, size_t offset);
 
-/** Starts to connect: 0 when it is done, GORI_EAGAIN when it will be writable at its end. */
+/**
+ * Connects: 0 when it is done, 1 when it is under way.  The socket becomes writable when that ends,
+ * and the same call says then how.  GORI_EAGAIN: the peer's queue is full, nothing will tell when
+ * it is not any more (UNIX sockets).
+ */
 int gi_os_connect(int fd, const struct gori_addr *addr);
-
-/** How a connect that had to wait has ended. */
-int gi_os_connect_result(int fd);
 
 /** Bytes of a file sent, up to `size` from `offset` on; 0 at the end of the file. */
 int64_t gi_os_send_file(int fd, int file, uint64_t offset, size_t size);
+
+/* Waking a thread that waits for descriptors (wake.c) ------------------------------------ */
+
+/** A pair of descriptors, which may be one: what is signalled makes `read_fd` readable. */
+struct gi_os_wake {
+    int read_fd;
+    int write_fd;
+};
+
+int gi_os_wake_open(struct gi_os_wake *wake);
+void gi_os_wake_close(struct gi_os_wake *wake);
+void gi_os_wake_signal(const struct gi_os_wake *wake); /* from any thread */
+void gi_os_wake_clear(const struct gi_os_wake *wake);  /* no longer readable */
 
 /* Threads (thread.c, cpu.c) -------------------------------------------------------------- */
 

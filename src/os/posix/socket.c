@@ -191,12 +191,16 @@ int gi_os_set_blocking(int fd, bool on)
 int gi_os_accept_now(int listener_fd, uint32_t flags, int *ret_fd)
 {
     int mode = SOCK_CLOEXEC | ((flags & GI_OS_BLOCKING) ? 0 : SOCK_NONBLOCK);
-    int fd = accept4(listener_fd, NULL, NULL, mode);
-    if (fd < 0) {
-        return gi_os_error(errno);
+    for (;;) {
+        int fd = accept4(listener_fd, NULL, NULL, mode);
+        if (fd >= 0) {
+            *ret_fd = fd;
+            return 0;
+        }
+        if (errno != EINTR) {
+            return gi_os_error(errno);
+        }
     }
-    *ret_fd = fd;
-    return 0;
 }
 
 int gi_os_accept(int listener_fd, uint32_t flags, int *ret_fd)

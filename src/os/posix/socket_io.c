@@ -86,16 +86,7 @@ int gi_os_connect(int fd, const struct gori_addr *addr)
     if (connect(fd, (const struct sockaddr *)addr->as.native, addr->size) == 0) {
         return 0;
     }
-    /* An interrupted connect goes on by itself, as one that would have to wait does. */
-    return gi_os_error(errno);
-}
-
-int gi_os_connect_result(int fd)
-{
-    int error = 0;
-    socklen_t size = sizeof(error);
-    if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size) != 0) {
-        return gi_os_error(errno);
-    }
-    return gi_os_error(error);
+    /* An interrupted connect goes on by itself, like one that would have to wait. */
+    bool under_way = errno == EINPROGRESS || errno == EALREADY || errno == EINTR;
+    return under_way ? 1 : gi_os_error(errno);
 }
