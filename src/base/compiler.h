@@ -22,7 +22,7 @@
 #define GI_NOINLINE                   __attribute__((noinline))
 #define GI_COLD                       __attribute__((cold))
 #define GI_NORETURN                   __attribute__((noreturn))
-#define GI_PRINTF(format, first_item) __attribute__((format(printf, format, first_item)))
+#define GI_PRINTF(text, first_item) __attribute__((__format__(__printf__, text, first_item)))
 
 /** 1 when the address sanitizer watches this build. */
 #if defined(__SANITIZE_ADDRESS__)

@@ -15,6 +15,7 @@
 
 /* Best first.  A new engine is one line here. */
 static const struct gi_engine_impl *const system_engines[] = {
+    &gi_engine_uring,
     &gi_engine_epoll,
     NULL,
 };

@@ -1,0 +1,450 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What comes back from the kernel, one completion at a time, straight from its queue.  Most are
+ * delivered as they are; some only tell the engine to go on (a short send, a multishot that the
+ * kernel ended by itself, a receive that found no buffer) and are nobody else's business.
+ * Reading: io_uring_enter(2), the section on each opcode; docs/adr/0002-raw-io-uring-layer.md.
+ */
+#include <errno.h>
+
+#include <gori/error.h>
+
+#include "base/assert.h"
+#include "engine/uring/uring.h"
+#include "os/os.h"
+
+/* Vain cancels of one operation in a row, after which it is asked again only when it shows life. */
+#define CANCEL_TRIES_MAX 64
+
+/* Errors in a row of an accept that no peer can cause: at the first it becomes single-shot, after
+ * the last it ends. */
+#define ACCEPT_TRIES_SINGLE 3
+#define ACCEPT_TRIES_MAX    6
+
+/* One completion of the kernel's, and the operation it is about. */
+struct event {
+    struct gi_slot *slot; /* not good any more after anything is armed, parked or ended */
+    struct gori_op *op;
+    uint32_t index;
+    int32_t result;
+    uint32_t flags;
+};
+
+/* The engine lets go of an operation: the slot is free, and the handle may be at its end. */
+static inline void release_op(struct gi_uring *uring, uint32_t index, const struct gori_op *op)
+{
+    struct gori_handle *handle = op->handle;
+    GI_ASSERT(handle->in_flight > 0);
+    handle->in_flight--;
+    uring->ops_in_flight--;
+    if (GI_UNLIKELY(gi_slots_at(&uring->slots, index)->queue != GI_QUEUE_NONE)) {
+        gi_slots_remove(&uring->slots, index); /* its cancel was to be asked for again */
+    }
+    gi_slots_release(&uring->slots, index);
+    if (GI_UNLIKELY(handle->state == GI_HANDLE_CLOSING) && handle->in_flight == 0) {
+        const struct gi_slot *slot = gi_uring_handle_slot(uring, handle);
+        if (slot->queue == GI_QUEUE_REDO) {
+            gi_slots_remove(&uring->slots, handle->slot);
+        }
+        gi_slots_push(&uring->slots, GI_QUEUE_CLOSED, handle->slot);
+    }
+}
+
+static inline bool deliver(struct gi_uring *uring, const struct event *event, int64_t result,
+                           bool is_last, struct gi_completion *ret_completion)
+{
+    *ret_completion = (struct gi_completion){
+        .op = event->op,
+        .what = {.result = result, .is_last = is_last, .accepted = GORI_NATIVE_NONE},
+    };
+    if (is_last) {
+        release_op(uring, event->index, event->op);
+    }
+    return true;
+}
+
+/* An error that ends the operation.  One that was asked to end says so, whatever form it took. */
+static GI_COLD bool deliver_error(struct gi_uring *uring, const struct event *event,
+                                  struct gi_completion *ret_completion)
+{
+    int error = gi_os_error(-event->result);
+    if (gi_uring_is_ending(event->op)) {
+        bool is_passing =
+            event->result == -EINTR || event->result == -EAGAIN || event->result == -ENOBUFS;
+        error = is_passing ? GORI_ECANCELED : error;
+    }
+    return deliver(uring, event, error, true, ret_completion);
+}
+
+/*
+ * Whether an error passes by itself; then the operation is armed again.  EAGAIN is the answer for a
+ * socket that somebody has given O_NONBLOCK: it would come again at once.
+ */
+static GI_COLD bool try_again(struct gi_uring *uring, const struct event *event)
+{
+    if (gi_uring_is_ending(event->op)) {
+        return false;
+    }
+    if (event->result == -EAGAIN) {
+        if (gi_os_set_blocking((int)event->op->handle->native, true) < 0) {
+            return false;
+        }
+    } else if (event->result != -EINTR) {
+        return false;
+    }
+    gi_uring_arm(uring, event->index);
+    return true;
+}
+
+/* A receive whose activation ended goes on: behind those that wait for buffers, when it had its
+ * one. */
+static void receive_on(struct gi_uring *uring, const struct event *event)
+{
+    if (event->slot->flags & GI_SLOT_ONCE) {
+        if (gi_slots_queued(&uring->slots, GI_QUEUE_PARKED) > 0) {
+            gi_uring_park(uring, event->index);
+            return;
+        }
+        event->slot->flags &= (uint8_t)~GI_SLOT_ONCE;
+    }
+    gi_uring_arm(uring, event->index);
+}
+
+static bool complete_recv_end(struct gi_uring *uring, const struct event *event,
+                              struct gi_completion *ret_completion)
+{
+    if (event->flags & IORING_CQE_F_BUFFER) {
+        struct gori_buffer *unused = gi_recv_buffers_take(&uring->recv_buffers, event->flags);
+        gi_buffers_unlend(uring->recv_buffers.pool, unused);
+    }
+    if (event->flags & IORING_CQE_F_MORE) {
+        return false;
+    }
+    event->slot->flags &= (uint8_t)~GI_SLOT_KERNEL;
+    if (event->result == 0) {
+        return deliver(uring, event, 0, true, ret_completion);
+    }
+    if (event->result == -ENOBUFS && !gi_uring_is_ending(event->op)) {
+        gi_recv_buffers_starved(&uring->recv_buffers);
+        gi_uring_park(uring, event->index);
+        return false;
+    }
+    if (try_again(uring, event)) {
+        return false;
+    }
+    return deliver_error(uring, event, ret_completion);
+}
+
+static inline bool complete_recv_multi(struct gi_uring *uring, const struct event *event,
+                                       struct gi_completion *ret_completion)
+{
+    if (GI_UNLIKELY(event->result <= 0)) {
+        return complete_recv_end(uring, event, ret_completion);
+    }
+    GI_ASSERT(event->flags & IORING_CQE_F_BUFFER);
+    struct gori_buffer *buffer = gi_recv_buffers_take(&uring->recv_buffers, event->flags);
+    gi_buffers_deliver(uring->recv_buffers.pool, buffer);
+    bool is_last = false;
+    event->slot->tries = 0;
+    if (GI_UNLIKELY(!(event->flags & IORING_CQE_F_MORE))) {
+        event->slot->flags &= (uint8_t)~GI_SLOT_KERNEL;
+        is_last = gi_uring_is_ending(event->op);
+        if (!is_last) {
+            receive_on(uring, event);
+        }
+    }
+    (void)deliver(uring, event, event->result, is_last, ret_completion);
+    ret_completion->what.buffer = buffer;
+    ret_completion->what.data =
+        (struct gori_slice){.data = buffer->data, .size = (uint32_t)event->result};
+    return true;
+}
+
+static bool complete_recv(struct gi_uring *uring, const struct event *event,
+                          struct gi_completion *ret_completion)
+{
+    event->slot->flags &= (uint8_t)~GI_SLOT_KERNEL;
+    if (GI_LIKELY(event->result >= 0)) {
+        return deliver(uring, event, event->result, true, ret_completion);
+    }
+    return !try_again(uring, event) && deliver_error(uring, event, ret_completion);
+}
+
+/* Moves the cursor over `bytes` that were sent; whether all is sent now. */
+static bool advance_send(struct gori_op *op, size_t bytes)
+{
+    op->as.send.progress += bytes;
+    while (op->as.send.index < op->as.send.count) {
+        size_t left = op->as.send.pieces[op->as.send.index].size - op->as.send.offset;
+        if (bytes < left) {
+            op->as.send.offset += bytes;
+            return false;
+        }
+        bytes -= left;
+        op->as.send.index++;
+        op->as.send.offset = 0;
+    }
+    GI_ASSERT(bytes == 0);
+    return true;
+}
+
+static inline bool complete_send(struct gi_uring *uring, const struct event *event,
+                                 struct gi_completion *ret_completion)
+{
+    event->slot->flags &= (uint8_t)~GI_SLOT_KERNEL;
+    if (GI_UNLIKELY(event->result < 0)) {
+        return !try_again(uring, event) && deliver_error(uring, event, ret_completion);
+    }
+    if (GI_LIKELY(advance_send(event->op, (uint32_t)event->result))) {
+        return deliver(uring, event, (int64_t)event->op->as.send.progress, true, ret_completion);
+    }
+    if (gi_uring_is_ending(event->op)) {
+        return deliver(uring, event, GORI_ECANCELED, true, ret_completion);
+    }
+    gi_uring_arm(uring, event->index);
+    return false;
+}
+
+static bool complete_connect(struct gi_uring *uring, const struct event *event,
+                             struct gi_completion *ret_completion)
+{
+    event->slot->flags &= (uint8_t)~GI_SLOT_KERNEL;
+    if (event->result >= 0) {
+        return deliver(uring, event, 0, true, ret_completion);
+    }
+    return deliver_error(uring, event, ret_completion);
+}
+
+/* The poll of a file send: it can go on, or finds out why not. */
+static bool complete_send_file(struct gi_uring *uring, const struct event *event,
+                               struct gi_completion *ret_completion)
+{
+    event->slot->flags &= (uint8_t)~GI_SLOT_KERNEL;
+    if (gi_uring_is_ending(event->op)) {
+        return deliver(uring, event, GORI_ECANCELED, true, ret_completion);
+    }
+    if (event->result < 0 && event->result != -EINTR) {
+        return deliver_error(uring, event, ret_completion);
+    }
+    gi_slots_push(&uring->slots, GI_QUEUE_FILES, event->index);
+    return false;
+}
+
+/* What accept(2) says of the connection it did not get, or of the network, not of the listener. */
+static bool is_lost_connection(int result)
+{
+    switch (result) {
+    case -ECONNABORTED:
+    case -EINTR:
+    case -EPROTO:
+    case -ENETDOWN:
+    case -ENOPROTOOPT:
+    case -EHOSTDOWN:
+    case -ENONET:
+    case -EHOSTUNREACH:
+    case -ENETUNREACH:
+        return true;
+    default:
+        return false;
+    }
+}
+
+static bool is_lack(int result)
+{
+    return result == -EMFILE || result == -ENFILE || result == -ENOBUFS || result == -ENOMEM;
+}
+
+/*
+ * An accept that failed.  Lack of descriptors and memory is for the runtime, which backs off.  What
+ * cannot be, but was seen (a multishot accept that answers ENOTSOCK for ever), is given a few more
+ * tries, then single-shot ones, then up.
+ */
+static GI_COLD bool complete_accept_error(struct gi_uring *uring, const struct event *event,
+                                          struct gi_completion *ret_completion)
+{
+    if (event->flags & IORING_CQE_F_MORE) {
+        return false;
+    }
+    event->slot->flags &= (uint8_t)~GI_SLOT_KERNEL;
+    if (gi_uring_is_ending(event->op) || is_lack(event->result)) {
+        return deliver_error(uring, event, ret_completion);
+    }
+    if (try_again(uring, event)) {
+        return false;
+    }
+    if (!is_lost_connection(event->result)) {
+        event->slot->tries++;
+        if (event->slot->tries >= ACCEPT_TRIES_MAX) {
+            return deliver_error(uring, event, ret_completion);
+        }
+        if (event->slot->tries >= ACCEPT_TRIES_SINGLE) {
+            event->slot->flags |= GI_SLOT_ONCE;
+        }
+    }
+    gi_uring_arm(uring, event->index);
+    return false;
+}
+
+static bool complete_accept(struct gi_uring *uring, const struct event *event,
+                            struct gi_completion *ret_completion)
+{
+    if (event->result < 0) {
+        return complete_accept_error(uring, event, ret_completion);
+    }
+    event->slot->tries = 0;
+    bool is_last = false;
+    if (!(event->flags & IORING_CQE_F_MORE)) {
+        event->slot->flags &= (uint8_t)~GI_SLOT_KERNEL;
+        is_last = gi_uring_is_ending(event->op);
+        if (!is_last) {
+            gi_uring_arm(uring, event->index);
+        }
+    }
+    (void)deliver(uring, event, 0, is_last, ret_completion);
+    ret_completion->what.accepted = event->result;
+    uring->last_accepted = event->result;
+    return true;
+}
+
+/* A cancel of one operation was in vain.  Its victim ends by itself soon, or is asked again. */
+static void complete_cancel(struct gi_uring *uring, uint64_t user_data)
+{
+    uint32_t index = gi_user_data_slot(user_data);
+    struct gi_slot *slot = gi_slots_find(&uring->slots, user_data);
+    if (slot == NULL || slot->queue != GI_QUEUE_NONE || !(slot->flags & GI_SLOT_KERNEL)) {
+        return;
+    }
+    if (slot->tries < CANCEL_TRIES_MAX) {
+        slot->tries++;
+        gi_slots_push(&uring->slots, GI_QUEUE_REDO, index);
+    }
+}
+
+/* A cancel of all on a descriptor is done; while something is left there, it is asked again. */
+static void complete_cancel_handle(struct gi_uring *uring, uint64_t user_data)
+{
+    struct gi_slot *slot = gi_slots_find(&uring->slots, user_data);
+    if (slot != NULL && slot->queue == GI_QUEUE_NONE) {
+        gi_slots_push(&uring->slots, GI_QUEUE_REDO, gi_user_data_slot(user_data));
+    }
+}
+
+/*
+ * What is under no living slot.  A socket or a buffer that comes with a completion too late is not
+ * lost for that.
+ */
+static GI_COLD void complete_other(struct gi_uring *uring, uint64_t user_data, int32_t result,
+                                   uint32_t flags)
+{
+    switch (gi_user_data_kind(user_data)) {
+    case GI_URING_CANCEL:
+    case GI_URING_CANCEL_HANDLE:
+    case GI_URING_NOTHING:
+        return;
+    case GI_URING_WAKE:
+        uring->wake_armed = false;
+        /* Pairs with the exchange of wake: what the waker did before is seen after this. */
+        (void)gi_atomic_bool_exchange(&uring->shared.woken, false, GI_ACQ_REL);
+        return;
+    case GORI_OP_ACCEPT:
+        if (result >= 0) {
+            gi_os_close(result);
+        }
+        break;
+    case GORI_OP_RECV_MULTI:
+        if (flags & IORING_CQE_F_BUFFER) {
+            struct gori_buffer *late = gi_recv_buffers_take(&uring->recv_buffers, flags);
+            gi_buffers_unlend(uring->recv_buffers.pool, late);
+        }
+        break;
+    default:
+        break;
+    }
+    uring->stale_completions++;
+}
+
+/* One completion of the kernel's; whether it makes one for the runtime. */
+static inline bool complete(struct gi_uring *uring, const struct io_uring_cqe *cqe,
+                            struct gi_completion *ret_completion)
+{
+    uint64_t user_data = cqe->user_data;
+    struct gi_slot *slot = gi_slots_find(&uring->slots, user_data);
+    if (GI_UNLIKELY(slot == NULL)) {
+        complete_other(uring, user_data, cqe->res, cqe->flags);
+        return false;
+    }
+    struct event event = {
+        .slot = slot,
+        .op = slot->owner,
+        .index = gi_user_data_slot(user_data),
+        .result = cqe->res,
+        .flags = cqe->flags,
+    };
+    switch (gi_user_data_kind(user_data)) {
+    case GORI_OP_RECV_MULTI:
+        return complete_recv_multi(uring, &event, ret_completion);
+    case GORI_OP_SEND:
+        return complete_send(uring, &event, ret_completion);
+    case GORI_OP_RECV:
+        return complete_recv(uring, &event, ret_completion);
+    case GORI_OP_ACCEPT:
+        return complete_accept(uring, &event, ret_completion);
+    case GORI_OP_CONNECT:
+        return complete_connect(uring, &event, ret_completion);
+    case GORI_OP_SEND_FILE:
+        return complete_send_file(uring, &event, ret_completion);
+    case GI_URING_CANCEL_HANDLE:
+        complete_cancel_handle(uring, user_data);
+        return false;
+    default:
+        complete_cancel(uring, user_data);
+        return false;
+    }
+}
+
+static bool deliver_closed(struct gi_uring *uring, struct gi_completion *ret_completion)
+{
+    uint32_t index = gi_slots_pop(&uring->slots, GI_QUEUE_CLOSED);
+    struct gori_handle *handle = gi_slots_at(&uring->slots, index)->owner;
+    GI_ASSERT(handle->in_flight == 0);
+    /* By the system call: one less way for the kernel to put the end of the stream off, and no
+     * dearer than a submission and its completion. */
+    gi_os_close((int)handle->native);
+    gi_slots_release(&uring->slots, index);
+    *ret_completion = (struct gi_completion){.closed = handle};
+    return true;
+}
+
+/* What ended in user space.  Of such an operation nothing is in the kernel's queue any more. */
+static GI_NOINLINE bool deliver_own(struct gi_uring *uring, struct gi_completion *ret_completion)
+{
+    uint32_t index = gi_slots_pop(&uring->slots, GI_QUEUE_READY);
+    if (index == GI_SLOT_NONE) {
+        return deliver_closed(uring, ret_completion);
+    }
+    struct gi_slot *slot = gi_slots_at(&uring->slots, index);
+    struct event event = {.slot = slot, .op = slot->owner, .index = index};
+    int64_t result = slot->result;
+    if (result == 0 && event.op->kind == GORI_OP_SEND_FILE) {
+        result = (int64_t)event.op->as.send_file.size;
+    }
+    return deliver(uring, &event, result, true, ret_completion);
+}
+
+bool gi_uring_next(struct gi_engine *engine, struct gi_completion *ret_completion)
+{
+    struct gi_uring *uring = (struct gi_uring *)engine;
+    for (;;) {
+        if (GI_UNLIKELY(gi_slots_queued(&uring->slots, GI_QUEUE_READY) > 0 ||
+                        gi_slots_queued(&uring->slots, GI_QUEUE_CLOSED) > 0)) {
+            return deliver_own(uring, ret_completion);
+        }
+        const struct io_uring_cqe *cqe = gi_ring_next_cqe(&uring->ring);
+        if (cqe == NULL) {
+            return false;
+        }
+        if (complete(uring, cqe, ret_completion)) {
+            return true;
+        }
+    }
+}

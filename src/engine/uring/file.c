@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * File sends.  io_uring has no sendfile, and its splice runs on a thread of its own for each; so a
+ * file is sent by sendfile(2) from the loop, a bounded piece a turn, and io_uring only says when
+ * the socket takes more.  The socket does not block just during the call. Thread: the loop's.
+ * Reading: sendfile(2).
+ */
+#include <signal.h>
+#include <time.h>
+
+#include <gori/error.h>
+
+#include "base/assert.h"
+#include "engine/uring/uring.h"
+#include "os/os.h"
+
+#define PIECE_BYTES (256u << 10) /* of one file in a turn */
+#define TURN_BYTES  (1u << 20)   /* of all files in a turn */
+
+/* Whether the peer is gone is found out by SIGPIPE too, unless the program ignores it. */
+static void hold_pipe_signal(sigset_t *ret_before)
+{
+    sigset_t pipe_signal;
+    sigemptyset(&pipe_signal);
+    sigaddset(&pipe_signal, SIGPIPE);
+    (void)pthread_sigmask(SIG_BLOCK, &pipe_signal, ret_before);
+}
+
+static void drop_pipe_signal(const sigset_t *before)
+{
+    sigset_t pipe_signal;
+    sigemptyset(&pipe_signal);
+    sigaddset(&pipe_signal, SIGPIPE);
+    struct timespec now = {0};
+    (void)sigtimedwait(&pipe_signal, NULL, &now);
+    (void)pthread_sigmask(SIG_SETMASK, before, NULL);
+}
+
+/* Sends at most `size` bytes.  Result: bytes, or an error. */
+static int64_t send_piece(const struct gi_uring *uring, const struct gori_op *op, size_t size)
+{
+    int fd = (int)op->handle->native;
+    int64_t sent = gi_os_set_blocking(fd, false);
+    if (sent < 0) {
+        return sent;
+    }
+    sigset_t before;
+    if (uring->guard_pipe) {
+        hold_pipe_signal(&before);
+    }
+    sent = gi_os_send_file(fd, op->as.send_file.file,
+                           op->as.send_file.offset + op->as.send_file.progress, size);
+    if (uring->guard_pipe) {
+        drop_pipe_signal(&before);
+    }
+    int error = gi_os_set_blocking(fd, true);
+    return error < 0 ? error : sent;
+}
+
+/* Sends a piece of one file, and puts its slot where it belongs next.  Result: bytes sent. */
+static size_t send_on(struct gi_uring *uring, uint32_t index)
+{
+    struct gori_op *op = gi_slots_at(&uring->slots, index)->owner;
+    if (gi_uring_is_ending(op)) {
+        gi_uring_finish(uring, index, GORI_ECANCELED);
+        return 0;
+    }
+    uint64_t left = op->as.send_file.size - op->as.send_file.progress;
+    size_t size = (size_t)gi_min_u64(left, PIECE_BYTES);
+    int64_t sent = size > 0 ? send_piece(uring, op, size) : 0;
+    if (sent == GORI_EAGAIN) {
+        gi_uring_arm(uring, index);
+        return 0;
+    }
+    if (sent < 0) {
+        gi_uring_finish(uring, index, (int)sent);
+        return 0;
+    }
+    op->as.send_file.progress += (uint64_t)sent;
+    if (op->as.send_file.progress == op->as.send_file.size) {
+        gi_uring_finish(uring, index, 0);
+    } else if (sent == 0) {
+        gi_uring_finish(uring, index, GORI_ETRUNCATED);
+    } else if ((size_t)sent < size) {
+        gi_uring_arm(uring, index); /* the socket is full, or the file has become shorter */
+    } else {
+        gi_slots_push(&uring->slots, GI_QUEUE_FILES, index);
+    }
+    return (size_t)sent;
+}
+
+void gi_uring_send_files(struct gi_uring *uring)
+{
+    size_t sent = 0;
+    uint32_t left = gi_slots_queued(&uring->slots, GI_QUEUE_FILES);
+    while (left > 0 && sent < TURN_BYTES) {
+        sent += send_on(uring, gi_slots_pop(&uring->slots, GI_QUEUE_FILES));
+        left--;
+    }
+}
