@@ -374,6 +374,9 @@ void gi_http1_write_number(struct gi_http1_writer *writer, const char *name, uin
 void gi_http1_write_range(struct gi_http1_writer *writer, const char *name, uint64_t first,
                           uint64_t last, uint64_t total);
 
+/** `name: bytes (asterisk)/total`, which goes with 416. */
+void gi_http1_write_no_range(struct gi_http1_writer *writer, const char *name, uint64_t total);
+
 /** Header lines made beforehand, each with its CR LF, as they are. */
 void gi_http1_write_raw(struct gi_http1_writer *writer, struct gori_slice lines);
 

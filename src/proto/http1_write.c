@@ -121,6 +121,15 @@ void gi_http1_write_range(struct gi_http1_writer *writer, const char *name, uint
     gi_http1_write_header(writer, name, (struct gori_slice){(const uint8_t *)text, size});
 }
 
+void gi_http1_write_no_range(struct gi_http1_writer *writer, const char *name, uint64_t total)
+{
+    char text[sizeof("bytes */") + NUMBER_SIZE_MAX] = "bytes */";
+    size_t size = sizeof("bytes */") - 1;
+
+    size += format_number(text + size, total);
+    gi_http1_write_header(writer, name, (struct gori_slice){(const uint8_t *)text, size});
+}
+
 void gi_http1_write_raw(struct gi_http1_writer *writer, struct gori_slice lines)
 {
     if (reserve(writer, lines.size)) {

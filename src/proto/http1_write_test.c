@@ -79,6 +79,18 @@ GT_TEST(names_are_tokens)
     }
 }
 
+GT_TEST(a_range_that_cannot_be_had)
+{
+    static const char expected[] = "Content-Range: bytes */536\r\n\r\n";
+    uint8_t buffer[64];
+    struct gi_http1_writer writer;
+
+    gi_http1_writer_init(&writer, buffer, sizeof(buffer));
+    gi_http1_write_no_range(&writer, "Content-Range", 536);
+    GT_EQUAL(gi_http1_write_end(&writer), sizeof(expected) - 1);
+    GT_EQUAL_BYTES(buffer, writer.size, expected, sizeof(expected) - 1);
+}
+
 GT_TEST(numbers_and_unknown_statuses)
 {
     static const char expected[] = "HTTP/1.1 299 \r\nA: 0\r\nB: 1000\r\n\r\n";
