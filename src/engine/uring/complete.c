@@ -23,7 +23,7 @@
 
 /* One completion of the kernel's, and the operation it is about. */
 struct event {
-    struct gi_slot *slot; /* not good any more after anything is armed, parked or ended */
+    struct gi_uring_slot *slot; /* not good any more after anything is armed, parked or ended */
     struct gori_op *op;
     uint32_t index;
     int32_t result;
@@ -37,16 +37,16 @@ static inline void release_op(struct gi_uring *uring, uint32_t index, const stru
     GI_ASSERT(handle->in_flight > 0);
     handle->in_flight--;
     uring->ops_in_flight--;
-    if (GI_UNLIKELY(gi_slots_at(&uring->slots, index)->queue != GI_QUEUE_NONE)) {
-        gi_slots_remove(&uring->slots, index); /* its cancel was to be asked for again */
+    if (GI_UNLIKELY(gi_uring_slots_at(&uring->slots, index)->queue != GI_URING_QUEUE_NONE)) {
+        gi_uring_slots_remove(&uring->slots, index); /* its cancel was to be asked for again */
     }
-    gi_slots_release(&uring->slots, index);
+    gi_uring_slots_release(&uring->slots, index);
     if (GI_UNLIKELY(handle->state == GI_HANDLE_CLOSING) && handle->in_flight == 0) {
-        const struct gi_slot *slot = gi_uring_handle_slot(uring, handle);
-        if (slot->queue == GI_QUEUE_REDO) {
-            gi_slots_remove(&uring->slots, handle->slot);
+        const struct gi_uring_slot *slot = gi_uring_handle_slot(uring, handle);
+        if (slot->queue == GI_URING_QUEUE_REDO) {
+            gi_uring_slots_remove(&uring->slots, handle->slot);
         }
-        gi_slots_push(&uring->slots, GI_QUEUE_CLOSED, handle->slot);
+        gi_uring_slots_push(&uring->slots, GI_URING_QUEUE_CLOSED, handle->slot);
     }
 }
 
@@ -100,12 +100,12 @@ static GI_COLD bool try_again(struct gi_uring *uring, const struct event *event)
  * one. */
 static void receive_on(struct gi_uring *uring, const struct event *event)
 {
-    if (event->slot->flags & GI_SLOT_ONCE) {
-        if (gi_slots_queued(&uring->slots, GI_QUEUE_PARKED) > 0) {
+    if (event->slot->flags & GI_URING_SLOT_ONCE) {
+        if (gi_uring_slots_queued(&uring->slots, GI_URING_QUEUE_PARKED) > 0) {
             gi_uring_park(uring, event->index);
             return;
         }
-        event->slot->flags &= (uint8_t)~GI_SLOT_ONCE;
+        event->slot->flags &= (uint8_t)~GI_URING_SLOT_ONCE;
     }
     gi_uring_arm(uring, event->index);
 }
@@ -120,7 +120,7 @@ static bool complete_recv_end(struct gi_uring *uring, const struct event *event,
     if (event->flags & IORING_CQE_F_MORE) {
         return false;
     }
-    event->slot->flags &= (uint8_t)~GI_SLOT_KERNEL;
+    event->slot->flags &= (uint8_t)~GI_URING_SLOT_KERNEL;
     if (event->result == 0) {
         return deliver(uring, event, 0, true, ret_completion);
     }
@@ -147,7 +147,7 @@ static inline bool complete_recv_multi(struct gi_uring *uring, const struct even
     bool is_last = false;
     event->slot->tries = 0;
     if (GI_UNLIKELY(!(event->flags & IORING_CQE_F_MORE))) {
-        event->slot->flags &= (uint8_t)~GI_SLOT_KERNEL;
+        event->slot->flags &= (uint8_t)~GI_URING_SLOT_KERNEL;
         is_last = gi_uring_is_ending(event->op);
         if (!is_last) {
             receive_on(uring, event);
@@ -163,7 +163,7 @@ static inline bool complete_recv_multi(struct gi_uring *uring, const struct even
 static bool complete_recv(struct gi_uring *uring, const struct event *event,
                           struct gi_completion *ret_completion)
 {
-    event->slot->flags &= (uint8_t)~GI_SLOT_KERNEL;
+    event->slot->flags &= (uint8_t)~GI_URING_SLOT_KERNEL;
     if (GI_LIKELY(event->result >= 0)) {
         return deliver(uring, event, event->result, true, ret_completion);
     }
@@ -191,7 +191,7 @@ static bool advance_send(struct gori_op *op, size_t bytes)
 static inline bool complete_send(struct gi_uring *uring, const struct event *event,
                                  struct gi_completion *ret_completion)
 {
-    event->slot->flags &= (uint8_t)~GI_SLOT_KERNEL;
+    event->slot->flags &= (uint8_t)~GI_URING_SLOT_KERNEL;
     if (GI_UNLIKELY(event->result < 0)) {
         return !try_again(uring, event) && deliver_error(uring, event, ret_completion);
     }
@@ -208,7 +208,7 @@ static inline bool complete_send(struct gi_uring *uring, const struct event *eve
 static bool complete_connect(struct gi_uring *uring, const struct event *event,
                              struct gi_completion *ret_completion)
 {
-    event->slot->flags &= (uint8_t)~GI_SLOT_KERNEL;
+    event->slot->flags &= (uint8_t)~GI_URING_SLOT_KERNEL;
     if (event->result >= 0) {
         return deliver(uring, event, 0, true, ret_completion);
     }
@@ -219,14 +219,14 @@ static bool complete_connect(struct gi_uring *uring, const struct event *event,
 static bool complete_send_file(struct gi_uring *uring, const struct event *event,
                                struct gi_completion *ret_completion)
 {
-    event->slot->flags &= (uint8_t)~GI_SLOT_KERNEL;
+    event->slot->flags &= (uint8_t)~GI_URING_SLOT_KERNEL;
     if (gi_uring_is_ending(event->op)) {
         return deliver(uring, event, GORI_ECANCELED, true, ret_completion);
     }
     if (event->result < 0 && event->result != -EINTR) {
         return deliver_error(uring, event, ret_completion);
     }
-    gi_slots_push(&uring->slots, GI_QUEUE_FILES, event->index);
+    gi_uring_slots_push(&uring->slots, GI_URING_QUEUE_FILES, event->index);
     return false;
 }
 
@@ -265,7 +265,7 @@ static GI_COLD bool complete_accept_error(struct gi_uring *uring, const struct e
     if (event->flags & IORING_CQE_F_MORE) {
         return false;
     }
-    event->slot->flags &= (uint8_t)~GI_SLOT_KERNEL;
+    event->slot->flags &= (uint8_t)~GI_URING_SLOT_KERNEL;
     if (gi_uring_is_ending(event->op) || is_lack(event->result)) {
         return deliver_error(uring, event, ret_completion);
     }
@@ -278,7 +278,7 @@ static GI_COLD bool complete_accept_error(struct gi_uring *uring, const struct e
             return deliver_error(uring, event, ret_completion);
         }
         if (event->slot->tries >= ACCEPT_TRIES_SINGLE) {
-            event->slot->flags |= GI_SLOT_ONCE;
+            event->slot->flags |= GI_URING_SLOT_ONCE;
         }
     }
     gi_uring_arm(uring, event->index);
@@ -294,7 +294,7 @@ static bool complete_accept(struct gi_uring *uring, const struct event *event,
     event->slot->tries = 0;
     bool is_last = false;
     if (!(event->flags & IORING_CQE_F_MORE)) {
-        event->slot->flags &= (uint8_t)~GI_SLOT_KERNEL;
+        event->slot->flags &= (uint8_t)~GI_URING_SLOT_KERNEL;
         is_last = gi_uring_is_ending(event->op);
         if (!is_last) {
             gi_uring_arm(uring, event->index);
@@ -310,22 +310,23 @@ static bool complete_accept(struct gi_uring *uring, const struct event *event,
 static void complete_cancel(struct gi_uring *uring, uint64_t user_data)
 {
     uint32_t index = gi_user_data_slot(user_data);
-    struct gi_slot *slot = gi_slots_find(&uring->slots, user_data);
-    if (slot == NULL || slot->queue != GI_QUEUE_NONE || !(slot->flags & GI_SLOT_KERNEL)) {
+    struct gi_uring_slot *slot = gi_uring_slots_find(&uring->slots, user_data);
+    if (slot == NULL || slot->queue != GI_URING_QUEUE_NONE ||
+        !(slot->flags & GI_URING_SLOT_KERNEL)) {
         return;
     }
     if (slot->tries < CANCEL_TRIES_MAX) {
         slot->tries++;
-        gi_slots_push(&uring->slots, GI_QUEUE_REDO, index);
+        gi_uring_slots_push(&uring->slots, GI_URING_QUEUE_REDO, index);
     }
 }
 
 /* A cancel of all on a descriptor is done; while something is left there, it is asked again. */
 static void complete_cancel_handle(struct gi_uring *uring, uint64_t user_data)
 {
-    struct gi_slot *slot = gi_slots_find(&uring->slots, user_data);
-    if (slot != NULL && slot->queue == GI_QUEUE_NONE) {
-        gi_slots_push(&uring->slots, GI_QUEUE_REDO, gi_user_data_slot(user_data));
+    struct gi_uring_slot *slot = gi_uring_slots_find(&uring->slots, user_data);
+    if (slot != NULL && slot->queue == GI_URING_QUEUE_NONE) {
+        gi_uring_slots_push(&uring->slots, GI_URING_QUEUE_REDO, gi_user_data_slot(user_data));
     }
 }
 
@@ -368,7 +369,7 @@ static inline bool complete(struct gi_uring *uring, const struct io_uring_cqe *c
                             struct gi_completion *ret_completion)
 {
     uint64_t user_data = cqe->user_data;
-    struct gi_slot *slot = gi_slots_find(&uring->slots, user_data);
+    struct gi_uring_slot *slot = gi_uring_slots_find(&uring->slots, user_data);
     if (GI_UNLIKELY(slot == NULL)) {
         complete_other(uring, user_data, cqe->res, cqe->flags);
         return false;
@@ -404,13 +405,13 @@ static inline bool complete(struct gi_uring *uring, const struct io_uring_cqe *c
 
 static bool deliver_closed(struct gi_uring *uring, struct gi_completion *ret_completion)
 {
-    uint32_t index = gi_slots_pop(&uring->slots, GI_QUEUE_CLOSED);
-    struct gori_handle *handle = gi_slots_at(&uring->slots, index)->owner;
+    uint32_t index = gi_uring_slots_pop(&uring->slots, GI_URING_QUEUE_CLOSED);
+    struct gori_handle *handle = gi_uring_slots_at(&uring->slots, index)->owner;
     GI_ASSERT(handle->in_flight == 0);
     /* By the system call: one less way for the kernel to put the end of the stream off, and no
      * dearer than a submission and its completion. */
     gi_os_close((int)handle->native);
-    gi_slots_release(&uring->slots, index);
+    gi_uring_slots_release(&uring->slots, index);
     *ret_completion = (struct gi_completion){.closed = handle};
     return true;
 }
@@ -418,11 +419,11 @@ static bool deliver_closed(struct gi_uring *uring, struct gi_completion *ret_com
 /* What ended in user space.  Of such an operation nothing is in the kernel's queue any more. */
 static GI_NOINLINE bool deliver_own(struct gi_uring *uring, struct gi_completion *ret_completion)
 {
-    uint32_t index = gi_slots_pop(&uring->slots, GI_QUEUE_READY);
-    if (index == GI_SLOT_NONE) {
+    uint32_t index = gi_uring_slots_pop(&uring->slots, GI_URING_QUEUE_READY);
+    if (index == GI_URING_SLOT_NONE) {
         return deliver_closed(uring, ret_completion);
     }
-    struct gi_slot *slot = gi_slots_at(&uring->slots, index);
+    struct gi_uring_slot *slot = gi_uring_slots_at(&uring->slots, index);
     struct event event = {.slot = slot, .op = slot->owner, .index = index};
     int64_t result = slot->result;
     if (result == 0 && event.op->kind == GORI_OP_SEND_FILE) {
@@ -435,8 +436,8 @@ bool gi_uring_next(struct gi_engine *engine, struct gi_completion *ret_completio
 {
     struct gi_uring *uring = (struct gi_uring *)engine;
     for (;;) {
-        if (GI_UNLIKELY(gi_slots_queued(&uring->slots, GI_QUEUE_READY) > 0 ||
-                        gi_slots_queued(&uring->slots, GI_QUEUE_CLOSED) > 0)) {
+        if (GI_UNLIKELY(gi_uring_slots_queued(&uring->slots, GI_URING_QUEUE_READY) > 0 ||
+                        gi_uring_slots_queued(&uring->slots, GI_URING_QUEUE_CLOSED) > 0)) {
             return deliver_own(uring, ret_completion);
         }
         const struct io_uring_cqe *cqe = gi_ring_next_cqe(&uring->ring);

@@ -169,7 +169,7 @@ static void uring_destroy(struct gi_engine *engine)
     if (uring->shared.wake_fd >= 0) {
         gi_os_close(uring->shared.wake_fd);
     }
-    gi_slots_fini(&uring->slots);
+    gi_uring_slots_fini(&uring->slots);
     gi_free(uring->allocator, uring, sizeof(*uring));
 }
 
@@ -184,13 +184,13 @@ static int uring_create(const struct gi_engine_config *config, struct gi_engine 
     }
     uring->base.impl = &gi_engine_uring;
     uring->allocator = config->allocator;
-    uring->ops_max = gi_min_u32(config->ops_max, GI_SLOTS_MAX);
+    uring->ops_max = gi_min_u32(config->ops_max, GI_URING_SLOTS_MAX);
     uring->ring.fd = -1;
     uring->last_accepted = -1;
     uring->shared.wake_fd = -1;
     uring->guard_pipe = pipe_signal_kills();
     gi_atomic_bool_init(&uring->shared.woken, false);
-    gi_slots_init(&uring->slots, config->allocator);
+    gi_uring_slots_init(&uring->slots, config->allocator);
     int error = open_parts(uring, config->buffers);
     if (error < 0) {
         uring_destroy(&uring->base);
@@ -274,10 +274,11 @@ static GI_COLD int turn_error(struct gi_uring *uring, int error)
 /* Whether something can be delivered, or done, without the kernel. */
 static inline bool has_work(const struct gi_uring *uring)
 {
-    return gi_ring_ready(&uring->ring) > 0 || gi_slots_queued(&uring->slots, GI_QUEUE_READY) > 0 ||
-           gi_slots_queued(&uring->slots, GI_QUEUE_CLOSED) > 0 ||
-           gi_slots_queued(&uring->slots, GI_QUEUE_FILES) > 0 ||
-           gi_slots_queued(&uring->slots, GI_QUEUE_REDO) > 0;
+    return gi_ring_ready(&uring->ring) > 0 ||
+           gi_uring_slots_queued(&uring->slots, GI_URING_QUEUE_READY) > 0 ||
+           gi_uring_slots_queued(&uring->slots, GI_URING_QUEUE_CLOSED) > 0 ||
+           gi_uring_slots_queued(&uring->slots, GI_URING_QUEUE_FILES) > 0 ||
+           gi_uring_slots_queued(&uring->slots, GI_URING_QUEUE_REDO) > 0;
 }
 
 static int uring_turn(struct gi_engine *engine, gori_time deadline)
@@ -285,10 +286,10 @@ static int uring_turn(struct gi_engine *engine, gori_time deadline)
     struct gi_uring *uring = (struct gi_uring *)engine;
     struct gi_ring *ring = &uring->ring;
     gi_uring_arm_wake(uring);
-    if (GI_UNLIKELY(gi_slots_queued(&uring->slots, GI_QUEUE_REDO) > 0)) {
+    if (GI_UNLIKELY(gi_uring_slots_queued(&uring->slots, GI_URING_QUEUE_REDO) > 0)) {
         gi_uring_redo(uring);
     }
-    if (GI_UNLIKELY(gi_slots_queued(&uring->slots, GI_QUEUE_FILES) > 0)) {
+    if (GI_UNLIKELY(gi_uring_slots_queued(&uring->slots, GI_URING_QUEUE_FILES) > 0)) {
         gi_uring_send_files(uring);
     }
     gi_recv_buffers_refill(&uring->recv_buffers);

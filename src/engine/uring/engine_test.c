@@ -202,7 +202,7 @@ GT_TEST(exhaustion_parks_receives_without_spinning)
         (void)fixture_turn(&fixture, 0);
     }
     GT_EQUAL(fixture.buffers.held_count, BUFFERS);
-    GT_EQUAL(gi_slots_queued(&fixture.uring->slots, GI_QUEUE_PARKED), SENDERS);
+    GT_EQUAL(gi_uring_slots_queued(&fixture.uring->slots, GI_URING_QUEUE_PARKED), SENDERS);
     GT_CHECK(fixture.buffers.starved > 0);
     /* A wait is one call that lasts until its deadline, however much is parked. */
     uint64_t enters = fixture.uring->ring.enters;
@@ -259,7 +259,8 @@ GT_TEST(parked_receives_end_without_the_kernel)
         static const uint8_t bytes[8192];
         GT_EQUAL(send(peers[i], bytes, sizeof(bytes), 0), sizeof(bytes));
     }
-    FIXTURE_UNTIL(&fixture, gi_slots_queued(&fixture.uring->slots, GI_QUEUE_PARKED) == 2);
+    FIXTURE_UNTIL(&fixture,
+                  gi_uring_slots_queued(&fixture.uring->slots, GI_URING_QUEUE_PARKED) == 2);
     record_cancel(&fixture, &receives[0]);
     GT_EQUAL(receives[0].lasts, 0);
     GT_EQUAL(fixture_turn(&fixture, GORI_SECONDS), 1);

@@ -60,7 +60,7 @@ static int64_t send_piece(const struct gi_uring *uring, const struct gori_op *op
 /* Sends a piece of one file, and puts its slot where it belongs next.  Result: bytes sent. */
 static size_t send_on(struct gi_uring *uring, uint32_t index)
 {
-    struct gori_op *op = gi_slots_at(&uring->slots, index)->owner;
+    struct gori_op *op = gi_uring_slots_at(&uring->slots, index)->owner;
     if (gi_uring_is_ending(op)) {
         gi_uring_finish(uring, index, GORI_ECANCELED);
         return 0;
@@ -84,7 +84,7 @@ static size_t send_on(struct gi_uring *uring, uint32_t index)
     } else if ((size_t)sent < size) {
         gi_uring_arm(uring, index); /* the socket is full, or the file has become shorter */
     } else {
-        gi_slots_push(&uring->slots, GI_QUEUE_FILES, index);
+        gi_uring_slots_push(&uring->slots, GI_URING_QUEUE_FILES, index);
     }
     return (size_t)sent;
 }
@@ -92,9 +92,9 @@ static size_t send_on(struct gi_uring *uring, uint32_t index)
 void gi_uring_send_files(struct gi_uring *uring)
 {
     size_t sent = 0;
-    uint32_t left = gi_slots_queued(&uring->slots, GI_QUEUE_FILES);
+    uint32_t left = gi_uring_slots_queued(&uring->slots, GI_URING_QUEUE_FILES);
     while (left > 0 && sent < TURN_BYTES) {
-        sent += send_on(uring, gi_slots_pop(&uring->slots, GI_QUEUE_FILES));
+        sent += send_on(uring, gi_uring_slots_pop(&uring->slots, GI_URING_QUEUE_FILES));
         left--;
     }
 }

@@ -8,49 +8,52 @@
 
 #define SLOTS_START 64
 
-void gi_slots_init(struct gi_slots *slots, const struct gori_allocator *allocator)
+void gi_uring_slots_init(struct gi_uring_slots *slots, const struct gori_allocator *allocator)
 {
-    *slots = (struct gi_slots){.allocator = allocator, .free_list = GI_SLOT_NONE};
-    for (size_t i = 0; i < GI_QUEUE_COUNT; i++) {
-        slots->queues[i] = (struct gi_slot_queue){.first = GI_SLOT_NONE, .last = GI_SLOT_NONE};
+    *slots = (struct gi_uring_slots){.allocator = allocator, .free_list = GI_URING_SLOT_NONE};
+    for (size_t i = 0; i < GI_URING_QUEUE_COUNT; i++) {
+        slots->queues[i] =
+            (struct gi_uring_slot_queue){.first = GI_URING_SLOT_NONE, .last = GI_URING_SLOT_NONE};
     }
 }
 
-void gi_slots_fini(struct gi_slots *slots)
+void gi_uring_slots_fini(struct gi_uring_slots *slots)
 {
-    gi_free(slots->allocator, slots->table, slots->capacity * sizeof(struct gi_slot));
-    *slots = (struct gi_slots){0};
+    gi_free(slots->allocator, slots->table, slots->capacity * sizeof(struct gi_uring_slot));
+    *slots = (struct gi_uring_slots){0};
 }
 
-uint32_t gi_slots_take_new(struct gi_slots *slots)
+uint32_t gi_uring_slots_take_new(struct gi_uring_slots *slots)
 {
-    if (slots->count == GI_SLOTS_MAX) {
-        return GI_SLOT_NONE;
+    if (slots->count == GI_URING_SLOTS_MAX) {
+        return GI_URING_SLOT_NONE;
     }
     if (slots->count == slots->capacity) {
-        uint32_t capacity = gi_min_u32(gi_max_u32(SLOTS_START, slots->capacity * 2), GI_SLOTS_MAX);
-        struct gi_slot *table =
-            gi_realloc(slots->allocator, slots->table, slots->capacity * sizeof(struct gi_slot),
-                       capacity * sizeof(struct gi_slot));
+        uint32_t capacity =
+            gi_min_u32(gi_max_u32(SLOTS_START, slots->capacity * 2), GI_URING_SLOTS_MAX);
+        struct gi_uring_slot *table = gi_realloc(slots->allocator, slots->table,
+                                                 slots->capacity * sizeof(struct gi_uring_slot),
+                                                 capacity * sizeof(struct gi_uring_slot));
         if (table == NULL) {
-            return GI_SLOT_NONE;
+            return GI_URING_SLOT_NONE;
         }
         slots->table = table;
         slots->capacity = capacity;
     }
-    slots->table[slots->count] = (struct gi_slot){0};
+    slots->table[slots->count] = (struct gi_uring_slot){0};
     return slots->count++;
 }
 
-void gi_slots_push(struct gi_slots *slots, enum gi_slot_queue_id id, uint32_t index)
+void gi_uring_slots_push(struct gi_uring_slots *slots, enum gi_uring_slot_queue_id id,
+                         uint32_t index)
 {
-    struct gi_slot_queue *queue = &slots->queues[id];
-    struct gi_slot *slot = gi_slots_at(slots, index);
-    GI_ASSERT(slot->queue == GI_QUEUE_NONE);
+    struct gi_uring_slot_queue *queue = &slots->queues[id];
+    struct gi_uring_slot *slot = gi_uring_slots_at(slots, index);
+    GI_ASSERT(slot->queue == GI_URING_QUEUE_NONE);
     slot->queue = (uint8_t)id;
-    slot->next = GI_SLOT_NONE;
+    slot->next = GI_URING_SLOT_NONE;
     slot->previous = queue->last;
-    if (queue->last == GI_SLOT_NONE) {
+    if (queue->last == GI_URING_SLOT_NONE) {
         queue->first = index;
     } else {
         slots->table[queue->last].next = index;
@@ -59,30 +62,30 @@ void gi_slots_push(struct gi_slots *slots, enum gi_slot_queue_id id, uint32_t in
     queue->count++;
 }
 
-void gi_slots_remove(struct gi_slots *slots, uint32_t index)
+void gi_uring_slots_remove(struct gi_uring_slots *slots, uint32_t index)
 {
-    struct gi_slot *slot = gi_slots_at(slots, index);
-    GI_ASSERT(slot->queue != GI_QUEUE_NONE);
-    struct gi_slot_queue *queue = &slots->queues[slot->queue];
-    if (slot->previous == GI_SLOT_NONE) {
+    struct gi_uring_slot *slot = gi_uring_slots_at(slots, index);
+    GI_ASSERT(slot->queue != GI_URING_QUEUE_NONE);
+    struct gi_uring_slot_queue *queue = &slots->queues[slot->queue];
+    if (slot->previous == GI_URING_SLOT_NONE) {
         queue->first = slot->next;
     } else {
         slots->table[slot->previous].next = slot->next;
     }
-    if (slot->next == GI_SLOT_NONE) {
+    if (slot->next == GI_URING_SLOT_NONE) {
         queue->last = slot->previous;
     } else {
         slots->table[slot->next].previous = slot->previous;
     }
     queue->count--;
-    slot->queue = GI_QUEUE_NONE;
+    slot->queue = GI_URING_QUEUE_NONE;
 }
 
-uint32_t gi_slots_pop(struct gi_slots *slots, enum gi_slot_queue_id id)
+uint32_t gi_uring_slots_pop(struct gi_uring_slots *slots, enum gi_uring_slot_queue_id id)
 {
     uint32_t index = slots->queues[id].first;
-    if (index != GI_SLOT_NONE) {
-        gi_slots_remove(slots, index);
+    if (index != GI_URING_SLOT_NONE) {
+        gi_uring_slots_remove(slots, index);
     }
     return index;
 }

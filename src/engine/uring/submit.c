@@ -37,11 +37,11 @@ static inline struct io_uring_sqe *take_sqe(struct gi_uring *uring)
     return GI_LIKELY(sqe != NULL) ? sqe : flush_and_take(uring);
 }
 
-static inline void fill_recv_multi(const struct gi_uring *uring, const struct gi_slot *slot, int fd,
-                                   uint64_t user_data, struct io_uring_sqe *sqe)
+static inline void fill_recv_multi(const struct gi_uring *uring, const struct gi_uring_slot *slot,
+                                   int fd, uint64_t user_data, struct io_uring_sqe *sqe)
 {
     bool multishot =
-        (uring->ring.features & GI_URING_RECV_MULTISHOT) && !(slot->flags & GI_SLOT_ONCE);
+        (uring->ring.features & GI_URING_RECV_MULTISHOT) && !(slot->flags & GI_URING_SLOT_ONCE);
     /* POLL_FIRST: there is mostly nothing yet, and an empty ring of buffers must not matter before
      * there is something. */
     *sqe = (struct io_uring_sqe){
@@ -117,11 +117,11 @@ static inline void fill_send(const struct gi_uring *uring, const struct gori_op 
     };
 }
 
-static void fill_accept(const struct gi_uring *uring, const struct gi_slot *slot, int fd,
+static void fill_accept(const struct gi_uring *uring, const struct gi_uring_slot *slot, int fd,
                         uint64_t user_data, struct io_uring_sqe *sqe)
 {
     bool multishot =
-        (uring->ring.features & GI_URING_ACCEPT_MULTISHOT) && !(slot->flags & GI_SLOT_ONCE);
+        (uring->ring.features & GI_URING_ACCEPT_MULTISHOT) && !(slot->flags & GI_URING_SLOT_ONCE);
     *sqe = (struct io_uring_sqe){
         .opcode = IORING_OP_ACCEPT,
         .ioprio = (uint16_t)(multishot ? IORING_ACCEPT_MULTISHOT : 0),
@@ -159,15 +159,15 @@ void gi_uring_arm(struct gi_uring *uring, uint32_t index)
 {
     struct io_uring_sqe *sqe = take_sqe(uring);
     if (GI_UNLIKELY(sqe == NULL)) {
-        gi_slots_push(&uring->slots, GI_QUEUE_REDO, index);
+        gi_uring_slots_push(&uring->slots, GI_URING_QUEUE_REDO, index);
         return;
     }
-    struct gi_slot *slot = gi_slots_at(&uring->slots, index);
+    struct gi_uring_slot *slot = gi_uring_slots_at(&uring->slots, index);
     const struct gori_op *op = slot->owner;
     slot->generation++;
-    slot->flags |= GI_SLOT_KERNEL;
+    slot->flags |= GI_URING_SLOT_KERNEL;
     int fd = (int)op->handle->native;
-    uint64_t user_data = gi_slots_user_data(&uring->slots, index, op->kind);
+    uint64_t user_data = gi_uring_slots_user_data(&uring->slots, index, op->kind);
     switch (op->kind) {
     case GORI_OP_SEND:
         fill_send(uring, op, fd, user_data, sqe);
@@ -204,8 +204,8 @@ int gi_uring_attach(struct gi_engine *engine, struct gori_handle *handle)
         }
     }
     uring->last_accepted = -1;
-    uint32_t index = gi_slots_take(&uring->slots, handle, GI_SLOT_HANDLE);
-    if (index == GI_SLOT_NONE) {
+    uint32_t index = gi_uring_slots_take(&uring->slots, handle, GI_URING_SLOT_HANDLE);
+    if (index == GI_URING_SLOT_NONE) {
         return GORI_ENOMEM;
     }
     handle->slot = index;
@@ -219,15 +219,15 @@ int gi_uring_submit(struct gi_engine *engine, struct gori_op *op)
     if (GI_UNLIKELY(uring->ops_in_flight >= uring->ops_max)) {
         return GORI_ELIMIT;
     }
-    uint32_t index = gi_slots_take(&uring->slots, op, 0);
-    if (GI_UNLIKELY(index == GI_SLOT_NONE)) {
+    uint32_t index = gi_uring_slots_take(&uring->slots, op, 0);
+    if (GI_UNLIKELY(index == GI_URING_SLOT_NONE)) {
         return GORI_ENOMEM;
     }
     op->slot = index;
     op->handle->in_flight++;
     uring->ops_in_flight++;
     if (op->kind == GORI_OP_SEND_FILE) {
-        gi_slots_push(&uring->slots, GI_QUEUE_FILES, index);
+        gi_uring_slots_push(&uring->slots, GI_URING_QUEUE_FILES, index);
     } else {
         gi_uring_arm(uring, index);
     }
@@ -236,21 +236,21 @@ int gi_uring_submit(struct gi_engine *engine, struct gori_op *op)
 
 void gi_uring_finish(struct gi_uring *uring, uint32_t index, int error)
 {
-    struct gi_slot *slot = gi_slots_at(&uring->slots, index);
-    GI_ASSERT(!(slot->flags & GI_SLOT_KERNEL));
+    struct gi_uring_slot *slot = gi_uring_slots_at(&uring->slots, index);
+    GI_ASSERT(!(slot->flags & GI_URING_SLOT_KERNEL));
     slot->result = error;
-    gi_slots_push(&uring->slots, GI_QUEUE_READY, index);
+    gi_uring_slots_push(&uring->slots, GI_URING_QUEUE_READY, index);
 }
 
 /* Takes an operation that waits in user space out of its queue. */
 static void take_from_queue(struct gi_uring *uring, uint32_t index)
 {
-    struct gi_slot *slot = gi_slots_at(&uring->slots, index);
-    if (slot->queue == GI_QUEUE_PARKED) {
+    struct gi_uring_slot *slot = gi_uring_slots_at(&uring->slots, index);
+    if (slot->queue == GI_URING_QUEUE_PARKED) {
         const struct gori_op *op = slot->owner;
-        gi_uring_handle_slot(uring, op->handle)->waiting = GI_SLOT_NONE;
+        gi_uring_handle_slot(uring, op->handle)->waiting = GI_URING_SLOT_NONE;
     }
-    gi_slots_remove(&uring->slots, index);
+    gi_uring_slots_remove(&uring->slots, index);
 }
 
 /* Asks the kernel to end one operation.  Only a refusal is told: success shows in the victim. */
@@ -258,29 +258,29 @@ static void ask_to_end(struct gi_uring *uring, uint32_t index)
 {
     struct io_uring_sqe *sqe = take_sqe(uring);
     if (GI_UNLIKELY(sqe == NULL)) {
-        gi_slots_push(&uring->slots, GI_QUEUE_REDO, index);
+        gi_uring_slots_push(&uring->slots, GI_URING_QUEUE_REDO, index);
         return;
     }
-    const struct gori_op *op = gi_slots_at(&uring->slots, index)->owner;
+    const struct gori_op *op = gi_uring_slots_at(&uring->slots, index)->owner;
     *sqe = (struct io_uring_sqe){
         .opcode = IORING_OP_ASYNC_CANCEL,
         .flags = IOSQE_CQE_SKIP_SUCCESS,
         .fd = -1,
-        .addr = gi_slots_user_data(&uring->slots, index, op->kind),
-        .user_data = gi_slots_user_data(&uring->slots, index, GI_URING_CANCEL),
+        .addr = gi_uring_slots_user_data(&uring->slots, index, op->kind),
+        .user_data = gi_uring_slots_user_data(&uring->slots, index, GI_URING_CANCEL),
     };
 }
 
 void gi_uring_cancel(struct gi_engine *engine, struct gori_op *op)
 {
     struct gi_uring *uring = (struct gi_uring *)engine;
-    struct gi_slot *slot = gi_slots_at(&uring->slots, op->slot);
+    struct gi_uring_slot *slot = gi_uring_slots_at(&uring->slots, op->slot);
     GI_ASSERT(slot->owner == op);
-    if (slot->queue == GI_QUEUE_READY) {
+    if (slot->queue == GI_URING_QUEUE_READY) {
         return;
     }
     slot->tries = 0;
-    if (slot->flags & GI_SLOT_KERNEL) {
+    if (slot->flags & GI_URING_SLOT_KERNEL) {
         ask_to_end(uring, op->slot);
         return;
     }
@@ -295,7 +295,7 @@ void gi_uring_cancel(struct gi_engine *engine, struct gori_op *op)
  */
 static void ask_all_to_end(struct gi_uring *uring, uint32_t index)
 {
-    struct gi_slot *slot = gi_slots_at(&uring->slots, index);
+    struct gi_uring_slot *slot = gi_uring_slots_at(&uring->slots, index);
     const struct gori_handle *handle = slot->owner;
     int fd = (int)handle->native;
     if (slot->tries >= CANCEL_TRIES_MAX) {
@@ -304,7 +304,7 @@ static void ask_all_to_end(struct gi_uring *uring, uint32_t index)
     }
     struct io_uring_sqe *sqe = take_sqe(uring);
     if (GI_UNLIKELY(sqe == NULL)) {
-        gi_slots_push(&uring->slots, GI_QUEUE_REDO, index);
+        gi_uring_slots_push(&uring->slots, GI_URING_QUEUE_REDO, index);
         return;
     }
     slot->tries++;
@@ -312,24 +312,24 @@ static void ask_all_to_end(struct gi_uring *uring, uint32_t index)
         .opcode = IORING_OP_ASYNC_CANCEL,
         .fd = fd,
         .cancel_flags = IORING_ASYNC_CANCEL_FD | IORING_ASYNC_CANCEL_ALL,
-        .user_data = gi_slots_user_data(&uring->slots, index, GI_URING_CANCEL_HANDLE),
+        .user_data = gi_uring_slots_user_data(&uring->slots, index, GI_URING_CANCEL_HANDLE),
     };
 }
 
 void gi_uring_close(struct gi_engine *engine, struct gori_handle *handle)
 {
     struct gi_uring *uring = (struct gi_uring *)engine;
-    struct gi_slot *slot = gi_uring_handle_slot(uring, handle);
+    struct gi_uring_slot *slot = gi_uring_handle_slot(uring, handle);
     GI_ASSERT(slot->owner == handle);
-    GI_ASSERT(!(slot->flags & GI_SLOT_CLOSING));
-    slot->flags |= GI_SLOT_CLOSING;
-    if (slot->waiting != GI_SLOT_NONE) {
+    GI_ASSERT(!(slot->flags & GI_URING_SLOT_CLOSING));
+    slot->flags |= GI_URING_SLOT_CLOSING;
+    if (slot->waiting != GI_URING_SLOT_NONE) {
         uint32_t parked = slot->waiting;
         take_from_queue(uring, parked);
         gi_uring_finish(uring, parked, GORI_ECANCELED);
     }
     if (handle->in_flight == 0) {
-        gi_slots_push(&uring->slots, GI_QUEUE_CLOSED, handle->slot);
+        gi_uring_slots_push(&uring->slots, GI_URING_QUEUE_CLOSED, handle->slot);
     } else {
         ask_all_to_end(uring, handle->slot);
     }
@@ -337,12 +337,13 @@ void gi_uring_close(struct gi_engine *engine, struct gori_handle *handle)
 
 void gi_uring_redo(struct gi_uring *uring)
 {
-    for (uint32_t left = gi_slots_queued(&uring->slots, GI_QUEUE_REDO); left > 0; left--) {
-        uint32_t index = gi_slots_pop(&uring->slots, GI_QUEUE_REDO);
-        struct gi_slot *slot = gi_slots_at(&uring->slots, index);
-        if (slot->flags & GI_SLOT_HANDLE) {
+    for (uint32_t left = gi_uring_slots_queued(&uring->slots, GI_URING_QUEUE_REDO); left > 0;
+         left--) {
+        uint32_t index = gi_uring_slots_pop(&uring->slots, GI_URING_QUEUE_REDO);
+        struct gi_uring_slot *slot = gi_uring_slots_at(&uring->slots, index);
+        if (slot->flags & GI_URING_SLOT_HANDLE) {
             ask_all_to_end(uring, index);
-        } else if (slot->flags & GI_SLOT_KERNEL) {
+        } else if (slot->flags & GI_URING_SLOT_KERNEL) {
             ask_to_end(uring, index);
         } else if (gi_uring_is_ending(slot->owner)) {
             gi_uring_finish(uring, index, GORI_ECANCELED);
@@ -354,9 +355,9 @@ void gi_uring_redo(struct gi_uring *uring)
 
 void gi_uring_park(struct gi_uring *uring, uint32_t index)
 {
-    const struct gori_op *op = gi_slots_at(&uring->slots, index)->owner;
+    const struct gori_op *op = gi_uring_slots_at(&uring->slots, index)->owner;
     gi_uring_handle_slot(uring, op->handle)->waiting = index;
-    gi_slots_push(&uring->slots, GI_QUEUE_PARKED, index);
+    gi_uring_slots_push(&uring->slots, GI_URING_QUEUE_PARKED, index);
 }
 
 /*
@@ -367,18 +368,18 @@ void gi_uring_park(struct gi_uring *uring, uint32_t index)
  */
 void gi_uring_resume_parked(struct gi_uring *uring)
 {
-    uint32_t parked = gi_slots_queued(&uring->slots, GI_QUEUE_PARKED);
+    uint32_t parked = gi_uring_slots_queued(&uring->slots, GI_URING_QUEUE_PARKED);
     if (GI_LIKELY(parked == 0)) {
         return;
     }
     uint32_t available = uring->recv_buffers.provided;
     bool scarce = parked > available;
     for (uint32_t left = gi_min_u32(parked, available); left > 0; left--) {
-        uint32_t index = uring->slots.queues[GI_QUEUE_PARKED].first;
-        struct gi_slot *slot = gi_slots_at(&uring->slots, index);
+        uint32_t index = uring->slots.queues[GI_URING_QUEUE_PARKED].first;
+        struct gi_uring_slot *slot = gi_uring_slots_at(&uring->slots, index);
         take_from_queue(uring, index);
-        slot->flags &= (uint8_t)~GI_SLOT_ONCE;
-        slot->flags |= scarce ? GI_SLOT_ONCE : 0;
+        slot->flags &= (uint8_t)~GI_URING_SLOT_ONCE;
+        slot->flags |= scarce ? GI_URING_SLOT_ONCE : 0;
         gi_uring_arm(uring, index);
     }
 }

@@ -39,12 +39,12 @@ enum gi_uring_kind {
 };
 
 /** user_data of what belongs to the engine itself: no slot has this index. */
-#define GI_URING_OWN(kind) ((uint64_t)GI_SLOTS_MAX << 8 | (kind))
+#define GI_URING_OWN(kind) ((uint64_t)GI_URING_SLOTS_MAX << 8 | (kind))
 
 struct gi_uring {
     struct gi_engine base;
     struct gi_ring ring;
-    struct gi_slots slots;
+    struct gi_uring_slots slots;
     struct gi_recv_buffers recv_buffers;
     struct msghdr *headers; /* one for each SQE; NULL when gathered sends need none */
     uint32_t header_count;
@@ -72,10 +72,10 @@ static inline bool gi_uring_is_ending(const struct gori_op *op)
 }
 
 /** The slot of an operation's handle. */
-static inline struct gi_slot *gi_uring_handle_slot(struct gi_uring *uring,
-                                                   const struct gori_handle *handle)
+static inline struct gi_uring_slot *gi_uring_handle_slot(struct gi_uring *uring,
+                                                         const struct gori_handle *handle)
 {
-    return gi_slots_at(&uring->slots, handle->slot);
+    return gi_uring_slots_at(&uring->slots, handle->slot);
 }
 
 /* submit.c */
