@@ -138,6 +138,11 @@ uint32_t gori_engine_count(void)
     return count;
 }
 
+const char *gori_engine_name(uint32_t index)
+{
+    return index < gori_engine_count() ? build_list.impls[index]->name : NULL;
+}
+
 int gori_engine_probe(uint32_t index, struct gori_engine_report *ret_report)
 {
     if (index >= gori_engine_count()) {

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * gori: one program, one file per subcommand.  This file finds the subcommand.
+ */
+#include <gori/version.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "command.h"
+
+struct subcommand {
+    const char *name;
+    const char *summary;
+    int (*run)(int argc, char **argv);
+};
+
+static const struct subcommand subcommands[] = {
+    {"doctor", "what this machine gives, what is used, what is not and why", command_doctor},
+    {"echo", "a server that sends back what it gets", command_echo},
+};
+
+enum { SUBCOMMAND_COUNT = sizeof(subcommands) / sizeof(subcommands[0]) };
+
+static void print_help(void)
+{
+    printf("gori %s: network servers on io_uring, and on what else there is\n\n"
+           "usage: gori COMMAND [OPTIONS]\n\ncommands:\n",
+           GORI_VERSION_TEXT);
+    for (int i = 0; i < SUBCOMMAND_COUNT; i++) {
+        printf("  %-8s %s\n", subcommands[i].name, subcommands[i].summary);
+    }
+    printf("\n'gori COMMAND --help' explains a command, with examples.\n"
+           "'gori --version' prints the version.\n");
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 2) {
+        fprintf(stderr, "gori: a command is missing; try 'gori --help'\n");
+        return EXIT_USAGE;
+    }
+    const char *name = argv[1];
+    if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "help") == 0) {
+        print_help();
+        return EXIT_DONE;
+    }
+    if (strcmp(name, "--version") == 0) {
+        printf("gori %s\n", GORI_VERSION_TEXT);
+        return EXIT_DONE;
+    }
+    for (int i = 0; i < SUBCOMMAND_COUNT; i++) {
+        if (strcmp(name, subcommands[i].name) == 0) {
+            return subcommands[i].run(argc - 2, argv + 2);
+        }
+    }
+    fprintf(stderr, "gori: there is no command '%s'; try 'gori --help'\n", name);
+    return EXIT_USAGE;
+}
