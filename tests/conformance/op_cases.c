@@ -174,11 +174,11 @@ GT_TEST(a_send_larger_than_every_buffer_arrives_whole_at_a_slow_reader)
     struct fixture fixture = {0};
     struct pair pair;
     struct probe probe;
-    static uint8_t data[3 << 20];
+    static uint8_t data[12 << 20]; /* more than the system keeps for two sockets */
     struct gori_slice pieces[3];
     fixture_open(&fixture);
     pair_open(&fixture, &pair);
-    gt_peer_set_buffers(pair.peer, 4096, 4096);
+    gt_peer_set_buffers(pair.peer, 65536, 65536);
     probe_init(&fixture, &probe);
     fixture_fill(data, sizeof(data), 8, 0);
     pieces[0] = (struct gori_slice){data, 1};

@@ -373,7 +373,7 @@ GT_TEST(a_close_after_flush_delivers_everything_to_a_slow_reader)
     fixture_open(&fixture);
     server_open(&fixture, &server, &all_events, &options);
     struct gt_peer *peer = server_meet(&server);
-    gt_peer_set_buffers(peer, 4096, 4096);
+    gt_peer_set_buffers(peer, 65536, 65536);
     fixture_fill(data, SIZE, 9, 0);
     GT_EQUAL(gori_session_send(server.session, data, SIZE), GORI_SEND_HIGH);
     gori_session_close_after_flush(server.session);
@@ -484,7 +484,7 @@ GT_TEST(the_producer_is_told_when_to_stop_and_when_to_go_on)
     fixture_open(&fixture);
     server_open(&fixture, &server, &all_events, &options);
     struct gt_peer *peer = server_meet(&server);
-    gt_peer_set_buffers(peer, 4096, 4096);
+    gt_peer_set_buffers(peer, 65536, 65536);
     unsigned sends = 0;
     int result = 0;
     /* The system takes some first; then the queue grows to the mark. */
@@ -1024,6 +1024,7 @@ GT_TEST(unix_sockets_work_and_a_dead_path_is_taken_over)
     struct gori_listener *second;
     struct gori_listener_config config = {.addr = addr, .events = &all_events};
     GT_EQUAL(gori_listener_open(fixture.loop, &config, &second), GORI_EADDRINUSE);
+    fixture_settle(&fixture); /* to find out that somebody lives there, the system has to ask */
     struct gt_peer *peer = server_meet(&server);
     send_text(peer, "local");
     expect_text(&fixture, peer, "local");
