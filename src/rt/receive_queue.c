@@ -285,6 +285,21 @@ void gi_receive_queue_consume(struct gi_receive_queue *queue, struct gi_assembly
     }
 }
 
+void gi_receive_queue_leave_buffers(struct gi_receive_queue *queue, struct gi_assembly_cache *cache)
+{
+    if (queue->assembly == NULL && queue->count > 0) {
+        struct gi_assembly *assembly = acquire_assembly(cache, queue->bytes);
+        if (assembly == NULL) {
+            return;
+        }
+        append(assembly, first_piece(queue)->bytes);
+        drop_first_piece(queue);
+        queue->assembly = assembly;
+    }
+    while (queue->count > 0 && join_next(queue, cache) == 0) {
+    }
+}
+
 void gi_receive_queue_clear(struct gi_receive_queue *queue, struct gi_assembly_cache *cache)
 {
     while (queue->count > 0) {

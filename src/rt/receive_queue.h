@@ -74,6 +74,10 @@ GORI_MUST_USE int gi_receive_queue_show(struct gi_receive_queue *queue,
 void gi_receive_queue_consume(struct gi_receive_queue *queue, struct gi_assembly_cache *cache,
                               size_t size);
 
+/** Moves what stands in receive buffers to memory of its own, as far as there is some. */
+void gi_receive_queue_leave_buffers(struct gi_receive_queue *queue,
+                                    struct gi_assembly_cache *cache);
+
 /** Forgets everything. */
 void gi_receive_queue_clear(struct gi_receive_queue *queue, struct gi_assembly_cache *cache);
 

@@ -23,6 +23,9 @@
  *  6. While on_recv runs (store->shown) the queue of its session does not change.
  *  7. Past open nothing is delivered.  Closing and draining count what they throw away, up to
  *     `drain_bytes`: closing then stops reading, draining ends the session.
+ *  8. When more than half of the loop's buffers are taken, what is kept is copied out of them: else
+ *     as many peers as there are buffers, each with the beginning of a message, would stop the
+ * loop.
  */
 #include "rt/session.h"
 
@@ -74,6 +77,16 @@ static int keep(struct gori_session *session, struct gi_receive_piece piece)
         gori_buffer_release(piece.buffer);
     }
     return result;
+}
+
+/* Rule 8: who waits must not keep others from receiving. */
+static void spare_buffers(struct gori_session *session)
+{
+    struct gi_receive_queue *queue = kept(session);
+    const struct gi_buffers *buffers = &session->class->loop->buffers;
+    if (queue != NULL && buffers->held_count + buffers->lent_count > buffers->buffers_max / 2) {
+        gi_receive_queue_leave_buffers(queue, &gi_session_store(session)->assemblies);
+    }
 }
 
 /* Runs on_recv.  Result: bytes consumed. */
@@ -128,6 +141,8 @@ static void deliver_kept(struct gori_session *session, bool again)
     }
     if (queue->bytes == 0 || session->state != GI_SESSION_OPEN) {
         free_queue(session);
+    } else {
+        spare_buffers(session);
     }
 }
 
@@ -152,6 +167,7 @@ static GI_ALWAYS_INLINE void deliver(struct gori_session *session, struct gi_rec
         return;
     }
     kept(session)->seen = piece.bytes.size;
+    spare_buffers(session);
 }
 
 static void discard(struct gori_session *session, struct gi_receive_piece piece)
@@ -189,8 +205,11 @@ static void receive_slowly(struct gori_session *session, struct gi_receive_piece
         deliver_kept(session, false);
     } else if (queue->bytes - queue->seen > HELD_BYTES_MAX) {
         gi_session_finish(session, GORI_CLOSE_TOO_LARGE, GORI_EMSGSIZE);
-    } else if ((session->flags & GI_SESSION_PAUSED) != 0) {
-        gori_op_cancel(&session->recv_op);
+    } else {
+        spare_buffers(session);
+        if ((session->flags & GI_SESSION_PAUSED) != 0) {
+            gori_op_cancel(&session->recv_op);
+        }
     }
 }
 
