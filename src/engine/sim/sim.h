@@ -106,6 +106,7 @@ uint64_t gi_sim_hash(const struct gi_sim *sim);
  */
 struct gi_sim_actor {
     void (*run)(struct gi_sim_actor *actor);
+    bool (*has_work)(const struct gi_sim_actor *actor); /* beside its engine; may be NULL */
     void *user;
     /* private */
     struct gori_link link;

@@ -236,6 +236,7 @@ void gi_sim_remove(struct gi_sim *sim, struct gi_sim_actor *actor)
 static bool can_run(const struct gi_sim *sim, const struct gi_sim_actor *actor)
 {
     return !actor->waits || actor->deadline <= sim->now ||
+           (actor->has_work != NULL && actor->has_work(actor)) ||
            (actor->engine != NULL && gi_sim_engine_has_work(actor->engine));
 }
 
