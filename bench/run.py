@@ -20,6 +20,7 @@ from harness import chart, environment, idle, micro, report, result, rounds, sce
 from harness.contestants import named
 from harness.load import Generator
 from harness.processes import Failure
+from harness.settings import Settings
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -48,6 +49,8 @@ def add_measuring_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--rounds", type=int, help="how often everybody runs")
     parser.add_argument("--seconds", type=positive, help="how long each run is counted")
     parser.add_argument("--quick", action="store_true", help="few and short rounds: just a look")
+    parser.add_argument("--realtime", action="store_true",
+                        help="go before everybody else on these CPUs (root), if others work here")
     parser.add_argument("--only", metavar="REGEX", help="only the contestants whose name matches")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the whole result there")
     parser.add_argument("--svg", type=Path, metavar="FILE", help="write the ratios as a picture")
@@ -91,14 +94,14 @@ def split_cpus(workers: int) -> tuple[list[int], list[int]]:
     return usable[:max(1, min(workers, len(usable) - 1))], usable[-1:]
 
 
-def settings_of(options: argparse.Namespace, workers: int, default_rounds: int) -> rounds.Settings:
+def settings_of(options: argparse.Namespace, workers: int, default_rounds: int) -> Settings:
     server_cpus, load_cpus = split_cpus(workers)
     quick = options.quick
-    return rounds.Settings(
+    return Settings(
         rounds=options.rounds or (2 if quick else default_rounds),
-        seconds=options.seconds or (0.3 if quick else 1.0),
-        warmup=0.1 if quick else 0.25, workers=workers,
-        server_cpus=server_cpus, load_cpus=load_cpus)
+        seconds=options.seconds or (0.3 if quick else 0.5),
+        warmup=0.1 if quick else 0.15, workers=workers,
+        server_cpus=server_cpus, load_cpus=load_cpus, realtime=options.realtime)
 
 
 def keep(found: dict, options: argparse.Namespace) -> None:
@@ -109,12 +112,12 @@ def keep(found: dict, options: argparse.Namespace) -> None:
 
 
 def run_scenario(options: argparse.Namespace, scenario: scenarios.Scenario,
-                 settings: rounds.Settings) -> bool:
+                 settings: Settings) -> bool:
     """Runs and prints all cases; whether every request was answered."""
     scenario = scenarios.Scenario(scenario.name, scenario.baseline,
                                   named(scenario.contestants, options.only), scenario.cases,
                                   scenario.targets)
-    generator = Generator(options.build / "bench", settings.load_cpus[0])
+    generator = Generator(options.build / "bench", settings)
     where = environment.record(options.build, list(settings.server_cpus), list(settings.load_cpus))
     print("\n".join(environment.summary(where)))
     runs = []
@@ -134,14 +137,14 @@ def run_echo(options: argparse.Namespace) -> bool:
                          options.connections, options.size)
         if workers != 1:
             print(f"\n{workers} workers")
-        good &= run_scenario(options, scenario, settings_of(options, workers, 7))
+        good &= run_scenario(options, scenario, settings_of(options, workers, 15))
     return good
 
 
 def run_web(options: argparse.Namespace) -> bool:
     site = scenarios.Site()
     scenario = scenarios.web(site, options.build, options.gori, options.connections[0])
-    return run_scenario(options, scenario, settings_of(options, 1, 7))
+    return run_scenario(options, scenario, settings_of(options, 1, 15))
 
 
 def run_idle(options: argparse.Namespace) -> bool:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Callable, Optional, Sequence
 
 from .processes import Failure, Server, free_port
+from .settings import Settings
 
 NGINX = """
 worker_processes 1;
@@ -58,12 +59,12 @@ hosts:
 
 @dataclass(frozen=True)
 class Contestant:
-    """One entry of a table.  `start` begins a fresh server on the given CPUs."""
+    """One entry of a table.  `start` begins a fresh server."""
 
     name: str
     engine: str
     program: str
-    start: Callable[[Sequence[int], int], Server]
+    start: Callable[[Settings], Server]
     absent: Optional[str] = None
     version: str = ""
 
@@ -86,9 +87,10 @@ def echo_server(name: str, engine: str, program: Path, arguments: Sequence[str] 
                 package: str = "") -> Contestant:
     """A server with gori's command line and ready line."""
 
-    def start(cpus: Sequence[int], workers: int) -> Server:
+    def start(settings: Settings) -> Server:
         return Server([str(program), *arguments, "--listen", "127.0.0.1:0",
-                       "--workers", str(workers)], cpus)
+                       "--workers", str(settings.workers)],
+                      settings.server_cpus, settings.realtime)
 
     absent = None if os.access(program, os.X_OK) else f"{program.name} is not built"
     if absent and package:
@@ -131,14 +133,15 @@ def configured(name: str, program: str, template: str, user: str, arguments: Seq
                root: Path, folder: Path) -> Contestant:
     """A web server that is told all by a configuration file, written anew for each start."""
 
-    def start(cpus: Sequence[int], workers: int) -> Server:
-        if workers != 1:
+    def start(settings: Settings) -> Server:
+        if settings.workers != 1:
             raise Failure(f"{name} is configured for one worker only")
         port = free_port()
         file = folder / f"{program}.conf"
         file.write_text(template.format(port=port, root=root, folder=folder,
                                         user=user if os.geteuid() == 0 else ""))
-        return Server([path or program, *arguments, str(file)], cpus, port)
+        return Server([path or program, *arguments, str(file)],
+                      settings.server_cpus, settings.realtime, port)
 
     path = shutil.which(program) or shutil.which(program, path="/usr/sbin:/usr/local/sbin")
     return Contestant(name, "epoll", program, start,

@@ -15,7 +15,8 @@ from .figures import Spread, Verdict, ratios
 from .load import Generator, Idle, Work
 from .processes import Failure
 from .result import envelope
-from .rounds import Settings, progress
+from .rounds import progress
+from .settings import Settings
 
 FEW = 100
 BYTES_TARGET = 600.0
@@ -26,7 +27,7 @@ ACTIVE = Work("echo", 1)
 def measure_rest(entry: Contestant, generator: Generator, count: int, settings: Settings,
                  seconds: float) -> dict:
     """Memory for each of `count` idle connections, and wake-ups per second at rest."""
-    with entry.start(settings.server_cpus, 1) as server:
+    with entry.start(settings) as server:
         before = server.private_bytes()
         with Idle(generator, server, count):
             time.sleep(0.5)  # the last accept has had its turn; what follows is rest
@@ -43,8 +44,8 @@ def measure_active(entry: Contestant, generator: Generator, count: int,
     few: list[float] = []
     many: list[float] = []
     errors = 0
-    with entry.start(settings.server_cpus, 1) as small, \
-            entry.start(settings.server_cpus, 1) as large, \
+    with entry.start(settings) as small, \
+            entry.start(settings) as large, \
             Idle(generator, small, FEW), Idle(generator, large, count):
         for turn in range(settings.rounds):
             pair = [(small, few), (large, many)]
@@ -72,7 +73,7 @@ def measure(entry: Contestant, generator: Generator, count: int, settings: Setti
 
 def run(options: argparse.Namespace, settings: Settings, environment: dict) -> dict:
     folder = options.build / "bench"
-    generator = Generator(folder, settings.load_cpus[0])
+    generator = Generator(folder, settings)
     entries = [*contestants.raw(folder), *contestants.libraries(folder),
                *contestants.gori(["echo"], options.build, options.gori)]
     found = [measure(entry, generator, options.count, settings, options.quick)

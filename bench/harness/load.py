@@ -11,9 +11,10 @@ import tempfile
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Optional, Sequence
+from typing import Callable, Optional, Sequence
 
-from .processes import Failure, Server, pinned
+from .processes import Failure, Server, placed
+from .settings import Settings
 
 RUN_MARGIN_S = 60.0
 
@@ -33,9 +34,10 @@ class Work:
                 "--seconds", str(seconds), "--warmup", str(warmup), *self.options]
 
 
-def finish(command: Sequence[str], limit: float) -> str:
+def finish(command: Sequence[str], limit: float, place: Callable[[], None]) -> str:
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=limit, check=False)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=limit, check=False,
+                              preexec_fn=place)
     except (OSError, subprocess.TimeoutExpired) as error:
         raise Failure(f"{Path(command[0]).name}: {error}") from error
     if done.returncode != 0:
@@ -57,16 +59,17 @@ def strace_total(text: str) -> int:
 class Generator:
     """The load generators of one build, on their CPU."""
 
-    def __init__(self, folder: Path, cpu: int) -> None:
+    def __init__(self, folder: Path, settings: Settings) -> None:
         self.program = folder / "bench_load"
         self.holder = folder / "bench_idle"
-        self.cpu = cpu
+        self.cpu = settings.load_cpus[0]
+        self.place = placed(settings.load_cpus, settings.realtime)
 
     def run(self, server: Server, work: Work, seconds: float, warmup: float) -> dict:
         """One run; the report of the generator with the server's CPU time per request added."""
         command = work.command(self.program, server, self.cpu, seconds, warmup)
         command += ["--watch", ",".join(map(str, server.processes()))]
-        report = json.loads(finish(command, seconds + warmup + RUN_MARGIN_S))
+        report = json.loads(finish(command, seconds + warmup + RUN_MARGIN_S, self.place))
         if report["requests"] == 0:
             raise Failure(f"no request was answered: {report['error_kinds'] or 'no errors either'}")
         report["cpu_ns"] = report["server_run_ns"] / report["requests"]
@@ -90,7 +93,7 @@ class Generator:
             command = ["perf", "stat", "-x", ",", "-o", counts.name, "-e", "raw_syscalls:sys_enter",
                        "-p", ",".join(map(str, server.processes())), "--"]
             command += work.command(self.program, server, self.cpu, seconds, 0)
-            report = json.loads(finish(command, seconds + RUN_MARGIN_S))
+            report = json.loads(finish(command, seconds + RUN_MARGIN_S, self.place))
             for line in counts.read().splitlines():
                 fields = line.split(",")
                 if len(fields) > 2 and "sys_enter" in fields[2] and fields[0].isdigit():
@@ -107,7 +110,7 @@ class Generator:
             try:
                 time.sleep(0.3)
                 command = work.command(self.program, server, self.cpu, seconds, 0)
-                report = json.loads(finish(command, seconds + RUN_MARGIN_S))
+                report = json.loads(finish(command, seconds + RUN_MARGIN_S, self.place))
             finally:
                 tracer.send_signal(signal.SIGINT)
                 tracer.wait()
@@ -121,7 +124,7 @@ class Idle:
         self.process = subprocess.Popen([str(generator.holder), server.address, str(count)],
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                         stderr=subprocess.PIPE, text=True,
-                                        preexec_fn=pinned([generator.cpu]))
+                                        preexec_fn=generator.place)
         assert self.process.stdout is not None
         if not self.process.stdout.readline().startswith("holding"):
             _, complaint = self.process.communicate()

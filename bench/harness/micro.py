@@ -11,9 +11,10 @@ from dataclasses import asdict
 
 from . import report
 from .figures import Spread, median
-from .processes import Failure, pinned
+from .processes import Failure, placed
 from .result import envelope
-from .rounds import Settings, progress
+from .rounds import progress
+from .settings import Settings
 
 LIMIT_S = 300.0
 
@@ -39,7 +40,7 @@ def run(options: argparse.Namespace, settings: Settings, environment: dict) -> d
     for turn in range(settings.rounds):
         progress(f"{options.command}: round {turn + 1} of {settings.rounds}")
         done = subprocess.run([str(program)], capture_output=True, text=True, timeout=LIMIT_S,
-                              check=False, preexec_fn=pinned(cpus))
+                              check=False, preexec_fn=placed(cpus, settings.realtime))
         if done.returncode != 0:
             raise Failure(f"{name}: {done.stderr.strip() or done.returncode}")
         for operation, nanoseconds in json.loads(done.stdout).items():

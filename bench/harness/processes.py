@@ -24,8 +24,16 @@ class Failure(Exception):
     """A contestant or a tool did not do its part; the text says which and why."""
 
 
-def pinned(cpus: Sequence[int]) -> Callable[[], None]:
-    return lambda: os.sched_setaffinity(0, cpus)
+def placed(cpus: Sequence[int], realtime: bool = False) -> Callable[[], None]:
+    """What a child does before it becomes another program: takes its CPUs, and goes before all
+    others there if it is to."""
+
+    def place() -> None:
+        os.sched_setaffinity(0, cpus)
+        if realtime:
+            os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
+
+    return place
 
 
 def free_port() -> int:
@@ -46,14 +54,15 @@ def process_tree(process: int) -> list[int]:
 class Server:
     """A running contestant.  Use it as a context manager; it is ended whatever happens inside."""
 
-    def __init__(self, command: Sequence[str], cpus: Sequence[int],
+    def __init__(self, command: Sequence[str], cpus: Sequence[int], realtime: bool,
                  port: Optional[int] = None) -> None:
         """`port`: where it will listen, for a server that prints no ready line of its own."""
         self.log = tempfile.TemporaryFile()
         self.exit_status: Optional[int] = None
         try:
             self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=self.log,
-                                            stdout=subprocess.PIPE, preexec_fn=pinned(cpus))
+                                            stdout=subprocess.PIPE,
+                                            preexec_fn=placed(cpus, realtime))
         except OSError as error:
             raise Failure(f"cannot start {command[0]}: {error.strerror}") from error
         try:

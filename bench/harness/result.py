@@ -11,8 +11,9 @@ from typing import Sequence
 from .environment import differences
 from .figures import Spread, median
 from .processes import Failure
-from .rounds import CaseRun, Settings, verdicts
+from .rounds import CaseRun, verdicts
 from .scenarios import Scenario
+from .settings import Settings
 
 FORMAT = "gori-bench/1"
 FIGURES = ("rps", "p50_ns", "p99_ns", "p999_ns", "max_ns")

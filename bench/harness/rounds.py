@@ -5,7 +5,6 @@ contestant always meets the machine in the same mood or after the same neighbour
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
 from typing import Sequence
 
 from .contestants import Contestant
@@ -13,22 +12,7 @@ from .figures import Spread, Verdict, ratios
 from .load import Generator
 from .processes import Failure
 from .scenarios import Case, Scenario
-
-
-@dataclass(frozen=True)
-class Settings:
-    """How long and how often."""
-
-    rounds: int
-    seconds: float
-    warmup: float
-    workers: int
-    server_cpus: Sequence[int]
-    load_cpus: Sequence[int]
-
-    def as_json(self) -> dict:
-        return {"rounds": self.rounds, "seconds": self.seconds, "warmup": self.warmup,
-                "workers": self.workers}
+from .settings import Settings
 
 
 def progress(text: str) -> None:
@@ -69,7 +53,7 @@ class CaseRun:
 
 def run_once(generator: Generator, entry: Contestant, case: Case, settings: Settings,
              run: CaseRun, count_calls: bool) -> None:
-    with entry.start(settings.server_cpus, settings.workers) as server:
+    with entry.start(settings) as server:
         report = generator.run(server, case.work, settings.seconds, settings.warmup)
         if count_calls:
             seconds = min(1.0, settings.seconds)

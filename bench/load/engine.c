@@ -5,6 +5,11 @@
  * connection when all are busy, and are measured from when they fell due, so that a server that
  * stalls cannot hide the requests it kept from being sent (coordinated omission).
  *
+ * Each turn reads all answers first and sends all batches then.  Were each batch sent as soon as
+ * the answer before it is read, a server that is faster than this generator would be put to sleep
+ * and woken for every single request, one that is slower would not, and the comparison of the two
+ * would be one of wake-ups.
+ *
  * A connection has at most one batch in flight. A failed one is counted, closed and opened again;
  * the run ends early when failures become the rule.
  */
@@ -22,6 +27,7 @@ static const uint64_t scan_interval_ns = 50 * 1000 * 1000;
 
 struct connection {
     int fd;
+    bool is_idle;         /* stands in the ring of free connections */
     unsigned outstanding; /* answers of the batch in flight still to come */
     size_t sent;          /* bytes of the batch */
     uint64_t start_ns;    /* when the batch was sent, or should have been */
@@ -94,8 +100,12 @@ static int open_connection(struct engine *engine, struct connection *connection)
     return 0;
 }
 
-static void add_idle(struct engine *engine, const struct connection *connection)
+static void add_idle(struct engine *engine, struct connection *connection)
 {
+    if (connection->is_idle) {
+        return;
+    }
+    connection->is_idle = true;
     unsigned slot = (engine->idle_head + engine->idle_count) % LOAD_CONNECTIONS_MAX;
     engine->idle[slot] = (unsigned)(connection - engine->connections);
     engine->idle_count++;
@@ -108,8 +118,6 @@ static void count_error(struct engine *engine, enum load_error error, unsigned r
     engine->stopped |= engine->error_total >= ERRORS_MAX;
 }
 
-static void start_batch(struct engine *engine, struct connection *connection, uint64_t start_ns);
-
 /* Opens the connection again so that the load stays what was asked for. */
 static void fail(struct engine *engine, struct connection *connection, enum load_error error)
 {
@@ -120,10 +128,8 @@ static void fail(struct engine *engine, struct connection *connection, enum load
         connection->outstanding = 0;
         count_error(engine, LOAD_ERROR_CONNECT, 1);
         engine->stopped = true;
-    } else if (engine->interval_ns > 0) {
+    } else {
         add_idle(engine, connection);
-    } else if (!engine->stopped) {
-        start_batch(engine, connection, load_now_ns());
     }
 }
 
@@ -152,14 +158,29 @@ static void start_batch(struct engine *engine, struct connection *connection, ui
     send_rest(engine, connection);
 }
 
-static void start_due_batches(struct engine *engine, uint64_t now_ns)
+static struct connection *take_idle(struct engine *engine)
 {
-    while (engine->interval_ns > 0 && engine->idle_count > 0 && due_ns(engine) <= now_ns) {
-        struct connection *connection = &engine->connections[engine->idle[engine->idle_head]];
-        engine->idle_head = (engine->idle_head + 1) % LOAD_CONNECTIONS_MAX;
-        engine->idle_count--;
-        start_batch(engine, connection, due_ns(engine));
-        engine->next_batch++;
+    struct connection *connection = &engine->connections[engine->idle[engine->idle_head]];
+    engine->idle_head = (engine->idle_head + 1) % LOAD_CONNECTIONS_MAX;
+    engine->idle_count--;
+    connection->is_idle = false;
+    return connection;
+}
+
+/* Sends on every free connection, as far as the timetable has something for it. */
+static void start_batches(struct engine *engine)
+{
+    unsigned limit = engine->idle_count; /* one that fails and is opened again comes later */
+    while (limit-- > 0 && !engine->stopped) {
+        uint64_t now_ns = load_now_ns();
+        if (engine->interval_ns > 0) {
+            if (due_ns(engine) > now_ns) {
+                break;
+            }
+            now_ns = due_ns(engine);
+            engine->next_batch++;
+        }
+        start_batch(engine, take_idle(engine), now_ns);
     }
 }
 
@@ -200,14 +221,8 @@ static void on_readable(struct engine *engine, struct connection *connection)
     }
     connection->outstanding -= (unsigned)answers;
     count_answers(engine, connection, (unsigned)answers, now_ns);
-    if (connection->outstanding > 0 || engine->stopped) {
-        return;
-    }
-    if (engine->interval_ns > 0) {
+    if (connection->outstanding == 0) {
         add_idle(engine, connection);
-        start_due_batches(engine, now_ns);
-    } else {
-        start_batch(engine, connection, now_ns);
     }
 }
 
@@ -305,11 +320,7 @@ static void start_all(struct engine *engine)
         start_counting(engine);
     }
     for (unsigned i = 0; i < engine->options->connections; i++) {
-        if (engine->interval_ns > 0) {
-            add_idle(engine, &engine->connections[i]);
-        } else {
-            start_batch(engine, &engine->connections[i], load_now_ns());
-        }
+        add_idle(engine, &engine->connections[i]);
     }
 }
 
@@ -342,7 +353,7 @@ int load_run(const struct load_options *options, const struct load_protocol *pro
         if (now_ns >= engine.scan_ns) {
             fail_overdue(&engine, now_ns);
         }
-        start_due_batches(&engine, now_ns);
+        start_batches(&engine);
         wait_and_handle(&engine, now_ns);
     }
     if (engine.counting) {

@@ -15,6 +15,7 @@ from harness import chart, environment, result, rounds, scenarios
 from harness.contestants import echo_server
 from harness.load import Work
 from harness.processes import Failure
+from harness.settings import Settings
 
 PLACE = {"cpu": "Z80", "kernel": "6.18", "mitigations": {"meltdown": "Not affected"},
          "os": "Debian", "virtualisation": "none"}
@@ -35,7 +36,7 @@ def result_of(subject, baseline, place=None):
     done = rounds.CaseRun(case, entries)
     done.reports["gori epoll"] = [report(value) for value in subject]
     done.reports["libuv"] = [report(value) for value in baseline]
-    settings = rounds.Settings(len(subject), 1.0, 0.2, 1, [0], [1])
+    settings = Settings(len(subject), 1.0, 0.2, 1, [0], [1])
     return result.result_json(scenario, [done], place or PLACE, settings)
 
 
