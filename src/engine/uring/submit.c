@@ -37,18 +37,24 @@ static inline struct io_uring_sqe *take_sqe(struct gi_uring *uring)
     return GI_LIKELY(sqe != NULL) ? sqe : flush_and_take(uring);
 }
 
-static inline void fill_recv_multi(const struct gi_uring *uring, const struct gi_uring_slot *slot,
-                                   int fd, uint64_t user_data, struct io_uring_sqe *sqe)
+/*
+ * Multishot while there are buffers; else once, after a poll, since an empty ring must not matter
+ * before there is something to receive.  Never multishot and a poll first: when a reset stands
+ * behind the last bytes already, the kernel (seen in 6.18) delivers the bytes and never looks
+ * again.
+ */
+static inline void fill_recv_multi(const struct gi_uring *uring, struct gi_uring_slot *slot, int fd,
+                                   uint64_t user_data, struct io_uring_sqe *sqe)
 {
+    if (GI_UNLIKELY(uring->recv_buffers.provided == 0)) {
+        slot->flags |= GI_URING_SLOT_ONCE;
+    }
     bool multishot =
         (uring->ring.features & GI_URING_RECV_MULTISHOT) && !(slot->flags & GI_URING_SLOT_ONCE);
-    /* POLL_FIRST: there is mostly nothing yet, and an empty ring of buffers must not matter before
-     * there is something. */
     *sqe = (struct io_uring_sqe){
         .opcode = IORING_OP_RECV,
         .flags = IOSQE_BUFFER_SELECT,
-        .ioprio = (uint16_t)(multishot ? IORING_RECVSEND_POLL_FIRST | IORING_RECV_MULTISHOT
-                                       : IORING_RECVSEND_POLL_FIRST),
+        .ioprio = (uint16_t)(multishot ? IORING_RECV_MULTISHOT : IORING_RECVSEND_POLL_FIRST),
         .fd = fd,
         .buf_group = GI_RECV_BUFFERS_GROUP,
         .user_data = user_data,
