@@ -403,9 +403,11 @@ REACTOR_TEST(starved_receive_does_not_hold_up_a_send)
     submit(&bed, &receive, &handle, GORI_OP_RECV_MULTI);
     submit_send(&bed, &answer, &handle, &piece, 1);
     put(fds[1], "x");
+    size_t got = 0;
     while (bed.count == 0) {
         turn(&bed, gi_os_now() + GORI_MILLISECONDS);
-        (void)recv(fds[1], drain, sizeof(drain), MSG_DONTWAIT);
+        ssize_t size = recv(fds[1], drain, sizeof(drain), MSG_DONTWAIT);
+        got += size > 0 ? (size_t)size : 0;
     }
     GT_CHECK(bed.records[0].op == &answer);
     GT_EQUAL(bed.records[0].result, sizeof(data));
