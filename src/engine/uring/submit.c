@@ -367,8 +367,8 @@ void gi_uring_park(struct gi_uring *uring, uint32_t index)
 }
 
 /*
- * While there are fewer buffers than receives that wait, each gets one buffer and goes back to the
- * end of the queue: a multishot receive would take all there are, and the next one never any. Never
+ * While more than one receive waits, each gets one buffer and goes back to the end of the queue: a
+ * multishot receive would take all there are, and the next one never any, turn after turn.  Never
  * more are resumed than there are buffers, so that hardly one is in vain; and none is held back
  * until there are more, because whoever holds the rest may do so for ever.
  */
@@ -379,13 +379,13 @@ void gi_uring_resume_parked(struct gi_uring *uring)
         return;
     }
     uint32_t available = uring->recv_buffers.provided;
-    bool scarce = parked > available;
+    bool others_wait = parked > 1;
     for (uint32_t left = gi_min_u32(parked, available); left > 0; left--) {
         uint32_t index = uring->slots.queues[GI_URING_QUEUE_PARKED].first;
         struct gi_uring_slot *slot = gi_uring_slots_at(&uring->slots, index);
         take_from_queue(uring, index);
         slot->flags &= (uint8_t)~GI_URING_SLOT_ONCE;
-        slot->flags |= scarce ? GI_URING_SLOT_ONCE : 0;
+        slot->flags |= others_wait ? GI_URING_SLOT_ONCE : 0;
         gi_uring_arm(uring, index);
     }
 }
