@@ -28,7 +28,7 @@ struct gori_runtime_config {
     int (*on_start)(struct gori_runtime *runtime, uint32_t worker, struct gori_loop *loop);
     /**
      * Runs on each worker for each address, before its listener opens: it may change this worker's
-     * copy of the config, such as `user`, to state that belongs to the worker.  May be NULL.
+     * copy of the config, such as `events` and `user`, but not the address.  May be NULL.
      */
     void (*on_listen)(struct gori_runtime *runtime, uint32_t worker,
                       struct gori_listener_config *config);

@@ -76,5 +76,6 @@ int server_run(const struct server_options *options, struct gori_runtime_config 
 
 int command_doctor(int argc, char **argv);
 int command_echo(int argc, char **argv);
+int command_serve(int argc, char **argv);
 
 #endif

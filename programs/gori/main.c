@@ -17,6 +17,7 @@ struct subcommand {
 static const struct subcommand subcommands[] = {
     {"doctor", "what this machine gives, what is used, what is not and why", command_doctor},
     {"echo", "a server that sends back what it gets", command_echo},
+    {"serve", "a web server for the files of a folder", command_serve},
 };
 
 enum { SUBCOMMAND_COUNT = sizeof(subcommands) / sizeof(subcommands[0]) };

@@ -179,7 +179,8 @@ static int bind_all(struct gori_runtime *runtime, struct port *port)
 int gori_runtime_listen(struct gori_runtime *runtime, const struct gori_listener_config *config,
                         struct gori_addr *ret_addr)
 {
-    if (config->events == NULL || gori_addr_family(&config->addr) == GORI_ADDR_NONE) {
+    bool has_events = config->events != NULL || runtime->config.on_listen != NULL;
+    if (!has_events || gori_addr_family(&config->addr) == GORI_ADDR_NONE) {
         return GORI_EINVAL;
     }
     struct port *port = gi_alloc_zero(runtime->allocator, port_bytes(runtime));
@@ -206,11 +207,19 @@ int gori_runtime_listen(struct gori_runtime *runtime, const struct gori_listener
 
 static int open_listeners(struct worker *worker)
 {
-    GI_LIST_FOREACH (link, &worker->runtime->ports) {
+    struct gori_runtime *runtime = worker->runtime;
+    GI_LIST_FOREACH (link, &runtime->ports) {
         struct port *port = gori_container_of(link, struct port, link);
+        struct gori_listener_config config = port->config;
+        if (runtime->config.on_listen != NULL) {
+            runtime->config.on_listen(runtime, worker->index, &config);
+        }
+        if (config.events == NULL) {
+            return GORI_EINVAL;
+        }
         struct gori_listener *listener;
         int result =
-            gi_listener_adopt(worker->loop, &port->config, port->natives[worker->index], &listener);
+            gi_listener_adopt(worker->loop, &config, port->natives[worker->index], &listener);
         if (result < 0) {
             return result;
         }

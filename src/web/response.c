@@ -151,7 +151,6 @@ static void write_location(struct gi_http1_writer *writer, const struct gi_web_r
 static void write_status_lines(struct gi_http1_writer *writer, const struct gi_web_request *request,
                                const struct gi_web_response *response)
 {
-    char text[64];
     switch (response->status) {
     case 206:
         gi_http1_write_range(writer, "Content-Range", response->first,
@@ -164,8 +163,7 @@ static void write_status_lines(struct gi_http1_writer *writer, const struct gi_w
         gi_http1_write_text(writer, "Allow", "GET, HEAD");
         break;
     case 416:
-        snprintf(text, sizeof(text), "bytes */%llu", (unsigned long long)response->file->info.size);
-        gi_http1_write_text(writer, "Content-Range", text);
+        gi_http1_write_no_range(writer, "Content-Range", response->file->info.size);
         break;
     case 503:
         gi_http1_write_text(writer, "Retry-After", "1");

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * gori serve: a web server for the files of a folder.  One web server for each worker; they share
+ * nothing but the disk.
+ */
+#include <errno.h>
+#include <gori/error.h>
+#include <gori/file.h>
+#include <gori/web/server.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "access_log.h"
+#include "command.h"
+
+/* Of the descriptors that the process may have, one in so many may be a file that is kept open. */
+#define OPEN_FILES_SHARE 8u
+#define OPEN_FILES_MAX   1024u
+
+/* What a runtime has at most. */
+#define WORKERS_MAX 255
+
+struct worker {
+    struct gori_web_server *server;
+    struct access_log log;
+};
+
+struct serve {
+    struct gori_web_config web;
+    struct worker *workers;
+    int log_descriptor; /* -1: no log */
+};
+
+static int start(struct gori_runtime *runtime, uint32_t index, struct gori_loop *loop)
+{
+    struct serve *serve = gori_runtime_user(runtime);
+    struct worker *worker = &serve->workers[index];
+    struct gori_web_config config = serve->web;
+    if (serve->log_descriptor >= 0) {
+        access_log_start(&worker->log, loop, serve->log_descriptor);
+        config.on_access = access_log_write;
+        config.user = &worker->log;
+    }
+    return gori_web_server_create(loop, &config, &worker->server);
+}
+
+static void configure(struct gori_runtime *runtime, uint32_t index,
+                      struct gori_listener_config *config)
+{
+    struct serve *serve = gori_runtime_user(runtime);
+    gori_web_server_listen_config(serve->workers[index].server, config);
+}
+
+static void stop(struct gori_runtime *runtime, uint32_t index, struct gori_loop *loop)
+{
+    (void)loop;
+    struct serve *serve = gori_runtime_user(runtime);
+    gori_web_server_stop(serve->workers[index].server);
+}
+
+static void end(struct gori_runtime *runtime, uint32_t index, struct gori_loop *loop)
+{
+    (void)loop;
+    struct serve *serve = gori_runtime_user(runtime);
+    struct worker *worker = &serve->workers[index];
+    gori_web_server_destroy(worker->server);
+    worker->server = NULL;
+    if (serve->log_descriptor >= 0) {
+        access_log_end(&worker->log);
+    }
+}
+
+/* Before anything starts: whether the folder can be served at all. */
+static int check_folder(const char *folder)
+{
+    struct gori_root *root;
+    int result = gori_root_open(NULL, folder, &root);
+    if (result < 0) {
+        fprintf(stderr, "gori serve: cannot serve '%s': %s; name a folder that can be read\n",
+                folder, gori_error_text(result));
+        return EXIT_USAGE;
+    }
+    gori_root_close(root);
+    return EXIT_DONE;
+}
+
+/* Descriptors are for connections first. */
+static uint32_t open_files(uint32_t workers)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_max == RLIM_INFINITY) {
+        return OPEN_FILES_MAX;
+    }
+    rlim_t share = limit.rlim_max / OPEN_FILES_SHARE / (workers == 0 ? 1 : workers);
+    return share < 1 ? 1 : share > OPEN_FILES_MAX ? OPEN_FILES_MAX : (uint32_t)share;
+}
+
+static int run(const struct server_options *options, struct serve *serve)
+{
+    struct gori_runtime_config runtime = {
+        .on_start = start,
+        .on_listen = configure,
+        .on_stop = stop,
+        .on_end = end,
+        .user = serve,
+    };
+    struct gori_listener_config listener = {0}; /* `configure` fills it in for each worker */
+    serve->web.cache_open_files = open_files(options->workers);
+    serve->workers = calloc(WORKERS_MAX, sizeof(*serve->workers));
+    if (serve->workers == NULL) {
+        fprintf(stderr, "gori serve: out of memory\n");
+        return EXIT_FAILED;
+    }
+    int code = server_run(options, &runtime, &listener);
+    free(serve->workers);
+    return code;
+}
+
+int command_serve(int argc, char **argv)
+{
+    struct server_options server = server_options_default("127.0.0.1:8080");
+    struct serve serve = {.log_descriptor = -1};
+    struct gori_web_config *web = &serve.web;
+    const char *log_name = NULL;
+    uint64_t cache_file_bytes = 64 << 10;
+    const struct command command = {
+        .name = "serve",
+        .summary = "a web server for the files of a folder",
+        .operand = "DIR",
+        .examples = "  gori serve .\n"
+                    "  gori serve site --listen '*:8080' --workers 2 --access-log access.log\n"
+                    "  gori serve site --engine epoll --idle-timeout 5 --cache-bytes 256m\n",
+        .options = {
+            {"--listen", "ADDR:PORT", "where; port 0 lets the system choose (127.0.0.1:8080)",
+             OPTION_ADDR, &server.listen},
+            {"--workers", "N", "threads, each with its own loop (the CPUs it may use)",
+             OPTION_COUNT, &server.workers},
+            {"--engine", "NAME", "auto, or one that 'gori doctor' lists (auto)", OPTION_ENGINE,
+             &server.engine},
+            {"--idle-timeout", "S", "seconds without a byte before a close (60)", OPTION_SECONDS,
+             &web->idle_timeout},
+            {"--header-timeout", "S", "seconds for a request to arrive (10)", OPTION_SECONDS,
+             &web->header_timeout},
+            {"--drain-timeout", "S", "seconds that a stop waits for responses (10)", OPTION_SECONDS,
+             &server.drain_timeout},
+            {"--cache-bytes", "N", "memory of each worker for hot files (64m)", OPTION_BYTES,
+             &web->cache_bytes},
+            {"--cache-file-bytes", "N", "larger files are sent from the disk (64k)", OPTION_BYTES,
+             &cache_file_bytes},
+            {"--hidden", NULL, "serve names that begin with a dot", OPTION_FLAG,
+             &web->hidden_files},
+            {"--access-log", "FILE", "a line for each request; - is standard output (none)",
+             OPTION_TEXT, &log_name},
+        }};
+    int result = command_parse(&command, argc, argv, &web->root);
+    if (result != PARSED) {
+        return result;
+    }
+    if (cache_file_bytes > 64 << 20) {
+        fprintf(stderr, "gori serve: --cache-file-bytes is at most 64m\n");
+        return EXIT_USAGE;
+    }
+    web->cache_file_bytes = (uint32_t)cache_file_bytes;
+    result = check_folder(web->root);
+    if (result != EXIT_DONE) {
+        return result;
+    }
+    if (log_name != NULL) {
+        serve.log_descriptor = access_log_open(log_name);
+        if (serve.log_descriptor < 0) {
+            fprintf(stderr, "gori serve: cannot open the access log '%s': %s\n", log_name,
+                    strerror(errno));
+            return EXIT_FAILED;
+        }
+    }
+    return run(&server, &serve);
+}
