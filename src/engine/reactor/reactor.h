@@ -67,7 +67,8 @@ struct gi_reactor {
     bool polled;     /* the last turn did */
     struct gi_os_wake wake;
     struct gi_poller_event events[GI_REACTOR_EVENTS_MAX];
-    GI_ALIGNED(GI_CACHE_LINE) struct gi_atomic_bool wake_pending; /* signalled and not yet seen */
+    uint8_t apart[GI_CACHE_LINE];       /* others write what follows */
+    struct gi_atomic_bool wake_pending; /* signalled and not yet seen */
 };
 
 /** How far one step of an op went. */
