@@ -6,9 +6,11 @@
 
 A shared library (.so) exports only functions and data that a public header declares.  A static one
 (.a) cannot hide what its files need from each other, but must keep to the prefixes gori_ and gi_,
-so that it never collides with a name of the program it is linked into.
+so that it never collides with a name of the program it is linked into, and defines each name once:
+of two, the linker would silently take the first that it meets.
 """
 
+import collections
 import pathlib
 import re
 import subprocess
@@ -19,15 +21,15 @@ from csource import Finding
 
 
 def defined_symbols(library):
-    """The names that `library` defines for others, weak ones of the compiler left out."""
+    """The names that `library` defines for others, one for each definition, save the compiler's."""
     dynamic = ["-D"] if ".so" in library.name else []
     output = subprocess.run(["nm", "--defined-only", "--extern-only", *dynamic, str(library)],
                             capture_output=True, text=True, check=True).stdout
-    names = set()
+    names = []
     for line in output.splitlines():
         fields = line.split()
-        if len(fields) == 3 and fields[1] in "TDBRGSVWi":
-            names.add(fields[2].split("@")[0])
+        if len(fields) == 3 and fields[1] in "TDBRGSi":
+            names.append(fields[2].split("@")[0])
     return sorted(name for name in names if not name.startswith(("__", "_init", "_fini")))
 
 
@@ -44,7 +46,10 @@ def declared_functions(root):
 def check(root, library):
     shared = ".so" in library.name
     declared = declared_functions(root) if shared else set()
-    for name in defined_symbols(library):
+    counts = collections.Counter(defined_symbols(library))
+    for name, count in counts.items():
+        if count > 1:
+            yield Finding(library.name, 1, f"defines {name} {count} times", "rename all but one")
         if shared and name not in declared:
             yield Finding(library.name, 1, f"exports {name}, which no public header declares",
                           "take GORI_API off it, or declare it in include/gori")

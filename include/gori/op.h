@@ -121,7 +121,7 @@ struct gori_handle {
     uint8_t flags;
     uint8_t ready;
     uint8_t armed;
-    uint32_t budget; /* steps left in this turn */
+    uint32_t budget;         /* steps left in this turn */
     struct gori_link reads;  /* ops waiting to read, accept */
     struct gori_link writes; /* ops waiting to write, connect */
     struct gori_link link;   /* the engine's list of handles with work */

@@ -17,11 +17,11 @@
 /** Bytes that two processors cannot write independently of each other; x86-64 and most of arm64. */
 #define GI_CACHE_LINE 64
 
-#define GI_ALIGNED(bytes)             __attribute__((aligned(bytes)))
-#define GI_ALWAYS_INLINE              inline __attribute__((always_inline))
-#define GI_NOINLINE                   __attribute__((noinline))
-#define GI_COLD                       __attribute__((cold))
-#define GI_NORETURN                   __attribute__((noreturn))
+#define GI_ALIGNED(bytes)           __attribute__((aligned(bytes)))
+#define GI_ALWAYS_INLINE            inline __attribute__((always_inline))
+#define GI_NOINLINE                 __attribute__((noinline))
+#define GI_COLD                     __attribute__((cold))
+#define GI_NORETURN                 __attribute__((noreturn))
 #define GI_PRINTF(text, first_item) __attribute__((__format__(__printf__, text, first_item)))
 
 /** 1 when the address sanitizer watches this build. */

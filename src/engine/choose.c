@@ -17,6 +17,8 @@
 static const struct gi_engine_impl *const system_engines[] = {
     &gi_engine_uring,
     &gi_engine_epoll,
+    &gi_engine_poll,
+    &gi_engine_select,
     NULL,
 };
 

@@ -238,6 +238,12 @@ class SymbolsTest(Case):
         root, library = self.build(code, "liba.a")
         self.assert_found(list(symbols.check(root, library)), "defines helper")
 
+    def test_static_defines_each_name_once(self):
+        root, library = self.build("int gi_a(void) { return 1; }\n", "liba.a")
+        (root / "a.o").rename(root / "b.o")
+        subprocess.run(["ar", "q", library, root / "b.o"], check=True)
+        self.assert_found(list(symbols.check(root, library)), "defines gi_a 2 times")
+
 
 class DevTest(unittest.TestCase):
     def dev(self, *arguments):

@@ -56,5 +56,7 @@ struct gi_poller {
 };
 
 extern const struct gi_poller_impl gi_poller_epoll;
+extern const struct gi_poller_impl gi_poller_poll;
+extern const struct gi_poller_impl gi_poller_select;
 
 #endif

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/select.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -170,6 +171,14 @@ static int connect_to(const struct gori_addr *addr)
     GT_TEST(epoll_##name)                                                                          \
     {                                                                                              \
         name(&gi_engine_epoll);                                                                    \
+    }                                                                                              \
+    GT_TEST(poll_##name)                                                                           \
+    {                                                                                              \
+        name(&gi_engine_poll);                                                                     \
+    }                                                                                              \
+    GT_TEST(select_##name)                                                                         \
+    {                                                                                              \
+        name(&gi_engine_select);                                                                   \
     }                                                                                              \
     static void name(const struct gi_engine_impl *impl)
 
@@ -953,18 +962,46 @@ REACTOR_TEST(create_survives_lack_of_memory)
     gi_fault_alloc_fini(&fault);
 }
 
-/* What is not a socket that can be watched is refused at once and stays the caller's. */
-REACTOR_TEST(attach_refuses_plain_files)
+/* epoll refuses what is always ready; the descriptor stays the caller's. */
+GT_TEST(epoll_refuses_plain_files)
 {
     struct bed bed;
     struct gori_handle handle = {0};
-    bed_init(&bed, impl, 1);
+    bed_init(&bed, &gi_engine_epoll, 1);
     int file = make_file(0);
     handle.native = file;
-    if (bed.engine->impl == &gi_engine_epoll) {
-        GT_EQUAL(impl->attach(bed.engine, &handle), GORI_EPERM);
-    }
+    GT_EQUAL(bed.engine->impl->attach(bed.engine, &handle), GORI_EPERM);
     close(file);
+    bed_fini(&bed);
+}
+
+/* The first descriptor that does not fit into the sets of select is refused, and harms nothing. */
+GT_TEST(select_refuses_large_descriptors)
+{
+    struct bed bed;
+    struct gori_handle handle;
+    struct gori_op op = {0};
+    struct rlimit limit;
+    int fds[2];
+    GT_EQUAL(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    limit.rlim_cur = FD_SETSIZE + 1;
+    if (limit.rlim_max < limit.rlim_cur || setrlimit(RLIMIT_NOFILE, &limit) != 0) {
+        GT_SKIP("this machine does not allow so many descriptors");
+    }
+    bed_init(&bed, &gi_engine_select, 1);
+    make_pair(fds);
+    GT_EQUAL(dup2(fds[0], FD_SETSIZE), FD_SETSIZE);
+    memset(&handle, 0, sizeof(handle));
+    handle.native = FD_SETSIZE;
+    GT_EQUAL(bed.engine->impl->attach(bed.engine, &handle), GORI_ELIMIT);
+    GT_EQUAL(dup2(fds[0], FD_SETSIZE - 1), FD_SETSIZE - 1);
+    attach(&bed, FD_SETSIZE - 1, &handle);
+    submit(&bed, &op, &handle, GORI_OP_RECV_MULTI);
+    put(fds[1], "x");
+    turn_until(&bed, 1);
+    GT_EQUAL(bed.records[0].result, 1);
+    gori_buffer_release(bed.records[0].buffer);
+    close_and_wait(&bed, &handle);
     bed_fini(&bed);
 }
 
