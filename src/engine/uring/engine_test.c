@@ -317,4 +317,433 @@ GT_TEST(cancel_races_with_data)
     fixture_fini(&fixture);
 }
 
+/* Makes the rings so small that everything overflows, and keeps them so. */
+static void shrink_rings(struct fixture *fixture)
+{
+    if (!(fixture->uring->ring.features & GI_URING_RESIZE_RINGS)) {
+        GT_SKIP("this kernel cannot resize rings");
+    }
+    (void)fixture_turn(fixture, 0);
+    GT_EQUAL(gi_ring_resize(&fixture->uring->ring, 8, 16), 0);
+    fixture->uring->may_grow = false;
+}
+
+enum { MANY = 150 };
+
+/* Many connections between the engine and itself: [i] to [i + MANY]. */
+struct crowd {
+    struct socket sockets[2 * MANY];
+    struct record receives[2 * MANY];
+    struct record sends[2 * MANY];
+};
+
+static void crowd_open(struct fixture *fixture, struct crowd *crowd)
+{
+    memset(crowd, 0, sizeof(*crowd));
+    for (size_t i = 0; i < MANY; i++) {
+        int fds[2];
+        GT_EQUAL(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
+        socket_adopt(fixture, &crowd->sockets[i], fds[0]);
+        socket_adopt(fixture, &crowd->sockets[i + MANY], fds[1]);
+    }
+    for (size_t i = 0; i < 2 * MANY; i++) {
+        record_submit(fixture, &crowd->receives[i], &crowd->sockets[i], GORI_OP_RECV_MULTI);
+    }
+}
+
+static void crowd_send(struct fixture *fixture, struct crowd *crowd, const struct gori_slice *piece)
+{
+    for (size_t i = 0; i < 2 * MANY; i++) {
+        record_send(fixture, &crowd->sends[i], &crowd->sockets[i], piece, 1);
+    }
+}
+
+static bool crowd_has_received(const struct crowd *crowd, uint64_t bytes)
+{
+    for (size_t i = 0; i < 2 * MANY; i++) {
+        GT_CHECK(crowd->receives[i].bytes <= bytes);
+        if (crowd->receives[i].bytes < bytes || crowd->sends[i].lasts == 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void crowd_close(struct fixture *fixture, struct crowd *crowd)
+{
+    for (size_t i = 0; i < 2 * MANY; i++) {
+        socket_close(fixture, &crowd->sockets[i]);
+    }
+    for (size_t i = 0; i < 2 * MANY; i++) {
+        FIXTURE_UNTIL(fixture, crowd->sockets[i].closed == 1);
+        GT_EQUAL(crowd->receives[i].lasts, 1);
+    }
+}
+
+/* Goal: with queues of 8 and 16, 300 connections lose nothing: no byte, no end, no hang. */
+GT_TEST(tiny_queues_lose_nothing)
+{
+    static struct crowd crowd;
+    struct fixture fixture;
+    fixture_init(&fixture, 4096);
+    shrink_rings(&fixture);
+    crowd_open(&fixture, &crowd);
+    struct gori_slice hello = text_slice("hello");
+    for (uint64_t round = 1; round <= 20; round++) {
+        crowd_send(&fixture, &crowd, &hello);
+        FIXTURE_UNTIL(&fixture, crowd_has_received(&crowd, round * hello.size));
+    }
+    crowd_close(&fixture, &crowd);
+    GT_EQUAL(fixture.uring->stale_completions, 0);
+    fixture_fini(&fixture);
+}
+
+/* Goal: queues that were too small grow, and nothing is lost meanwhile. */
+GT_TEST(queues_grow_under_load)
+{
+    static struct crowd crowd;
+    struct fixture fixture;
+    fixture_init(&fixture, 4096);
+    shrink_rings(&fixture);
+    fixture.uring->may_grow = true;
+    crowd_open(&fixture, &crowd);
+    struct gori_slice hello = text_slice("hello");
+    for (uint64_t round = 1; round <= 20; round++) {
+        crowd_send(&fixture, &crowd, &hello);
+        FIXTURE_UNTIL(&fixture, crowd_has_received(&crowd, round * hello.size));
+    }
+    GT_CHECK(gi_ring_sq_entries(&fixture.uring->ring) >= 256);
+    GT_CHECK(gi_ring_cq_entries(&fixture.uring->ring) >= 512);
+    crowd_close(&fixture, &crowd);
+    fixture_fini(&fixture);
+}
+
+/* Sends pieces of all sizes to a reader that takes a little at a time; every byte has its place. */
+static void check_slow_reader(const char *disabled)
+{
+    GT_EQUAL(setenv("GORI_URING_DISABLE", disabled, 1), 0);
+    struct fixture fixture;
+    fixture_init(&fixture, 64);
+    int fds[2];
+    GT_EQUAL(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
+    int small = 4096;
+    GT_EQUAL(setsockopt(fds[0], SOL_SOCKET, SO_SNDBUF, &small, sizeof(small)), 0);
+    struct socket sender;
+    socket_adopt(&fixture, &sender, fds[0]);
+    static uint8_t bytes[400000];
+    for (size_t i = 0; i < sizeof(bytes); i++) {
+        bytes[i] = (uint8_t)(i * 2654435761u >> 13);
+    }
+    struct gori_slice pieces[GORI_SEND_PIECES_MAX];
+    size_t size = 0;
+    for (uint32_t i = 0; i < GORI_SEND_PIECES_MAX; i++) {
+        size_t piece_size = i % 7 == 0 ? 0 : i * 190;
+        pieces[i] = (struct gori_slice){.data = bytes + size, .size = piece_size};
+        size += piece_size;
+    }
+    GT_CHECK(size <= sizeof(bytes));
+    struct record send = {0};
+    record_send(&fixture, &send, &sender, pieces, GORI_SEND_PIECES_MAX);
+    static uint8_t got[sizeof(bytes)];
+    size_t got_size = 0;
+    while (got_size < size) {
+        (void)fixture_turn(&fixture, 0);
+        ssize_t part = recv(fds[1], got + got_size, 1 + got_size % 5000, MSG_DONTWAIT);
+        got_size += part > 0 ? (size_t)part : 0;
+    }
+    FIXTURE_UNTIL(&fixture, send.lasts == 1);
+    GT_EQUAL(send.last_result, size);
+    GT_EQUAL_BYTES(got, got_size, bytes, size);
+    socket_close(&fixture, &sender);
+    FIXTURE_UNTIL(&fixture, sender.closed == 1);
+    gi_os_close(fds[1]);
+    fixture_fini(&fixture);
+}
+
+GT_TEST(gathered_send_to_a_slow_reader_keeps_every_byte_in_place)
+{
+    check_slow_reader("");
+    check_slow_reader("send_vectorized");
+    check_slow_reader("defer_taskrun,send_vectorized");
+}
+
+/* Goal: after a short send the engine sends on before anything else, from any point of any piece.
+ */
+GT_TEST(short_send_goes_on_where_it_stopped)
+{
+    struct fixture fixture;
+    fixture_init(&fixture, 64);
+    int fds[2];
+    GT_EQUAL(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
+    struct socket sender;
+    socket_adopt(&fixture, &sender, fds[0]);
+    struct gori_slice pieces[4] = {text_slice("abc"), text_slice(""), text_slice("defg"),
+                                   text_slice("h")};
+    for (size_t split = 0; split <= 8; split++) {
+        /* As if a first try had sent `split` bytes: the state it leaves behind. */
+        struct record send = {0};
+        record_send(&fixture, &send, &sender, pieces, 4);
+        (void)fixture.engine->impl->turn(fixture.engine, 0);
+        char text[16] = {0};
+        GT_EQUAL(recv(fds[1], text, sizeof(text), 0), 8);
+        struct io_uring_cqe *cqe =
+            (struct io_uring_cqe *)(uintptr_t)&fixture.uring->ring
+                .cqes[fixture.uring->ring.cq_head & fixture.uring->ring.cq_mask];
+        GT_EQUAL(cqe->res, 8);
+        cqe->res = (int)split;
+        FIXTURE_UNTIL(&fixture, send.lasts == 1);
+        GT_EQUAL(send.last_result, 8);
+        memset(text, 0, sizeof(text));
+        ssize_t rest = recv(fds[1], text, sizeof(text), MSG_DONTWAIT);
+        GT_EQUAL_STRING(text, &"abcdefgh"[split]);
+        GT_EQUAL(rest, split < 8 ? (ssize_t)(8 - split) : -1);
+    }
+    socket_close(&fixture, &sender);
+    FIXTURE_UNTIL(&fixture, sender.closed == 1);
+    gi_os_close(fds[1]);
+    fixture_fini(&fixture);
+}
+
+static int make_file(size_t size)
+{
+    char path[] = "/tmp/gori-file-XXXXXX";
+    int file = mkstemp(path);
+    GT_CHECK(file >= 0);
+    GT_EQUAL(unlink(path), 0);
+    static uint8_t bytes[1 << 16];
+    for (size_t i = 0; i < sizeof(bytes); i++) {
+        bytes[i] = (uint8_t)(i * 31 >> 3);
+    }
+    for (size_t done = 0; done < size; done += sizeof(bytes)) {
+        size_t part = gi_min_size(size - done, sizeof(bytes));
+        GT_EQUAL(write(file, bytes, part), part);
+    }
+    return file;
+}
+
+static void record_send_file(struct fixture *fixture, struct record *record, struct socket *socket,
+                             int file, uint64_t size)
+{
+    record->op.as.send_file.file = file;
+    record->op.as.send_file.offset = 1;
+    record->op.as.send_file.size = size;
+    record->op.as.send_file.progress = 0;
+    record_submit(fixture, record, socket, GORI_OP_SEND_FILE);
+}
+
+GT_TEST(file_goes_to_a_slow_reader_while_the_loop_turns)
+{
+    enum { SIZE = 2000000 };
+    struct fixture fixture;
+    fixture_init(&fixture, 64);
+    int fds[2];
+    connect_pair(fds);
+    struct socket sender;
+    socket_adopt(&fixture, &sender, fds[0]);
+    int file = make_file(SIZE + 1);
+    struct record send = {0};
+    record_send_file(&fixture, &send, &sender, file, SIZE);
+    static uint8_t got[SIZE];
+    size_t got_size = 0;
+    while (got_size < SIZE) {
+        (void)fixture_turn(&fixture, 0);
+        ssize_t part = recv(fds[1], got + got_size, SIZE - got_size, MSG_DONTWAIT);
+        got_size += part > 0 ? (size_t)part : 0;
+    }
+    FIXTURE_UNTIL(&fixture, send.lasts == 1);
+    GT_EQUAL(send.last_result, SIZE);
+    for (size_t i = 0; i < SIZE; i++) {
+        GT_EQUAL(got[i], (uint8_t)(((i + 1) & 0xffff) * 31 >> 3));
+    }
+    GT_EQUAL(fcntl(fds[0], F_GETFL) & O_NONBLOCK, 0);
+    socket_close(&fixture, &sender);
+    FIXTURE_UNTIL(&fixture, sender.closed == 1);
+    gi_os_close(fds[1]);
+    gi_os_close(file);
+    fixture_fini(&fixture);
+}
+
+GT_TEST(file_that_is_shorter_than_promised_says_so)
+{
+    struct fixture fixture;
+    fixture_init(&fixture, 64);
+    int fds[2];
+    connect_pair(fds);
+    struct socket sender;
+    socket_adopt(&fixture, &sender, fds[0]);
+    int file = make_file(1000);
+    struct record send = {0};
+    record_send_file(&fixture, &send, &sender, file, 1000);
+    FIXTURE_UNTIL(&fixture, send.lasts == 1);
+    GT_EQUAL(send.last_result, GORI_ETRUNCATED);
+    gi_os_close(file);
+    /* One that is waiting for room is cancelled, and ends once. */
+    file = make_file(32u << 20);
+    record_send_file(&fixture, &send, &sender, file, 30u << 20);
+    for (int i = 0; i < 200; i++) {
+        (void)fixture_turn(&fixture, 0);
+    }
+    GT_EQUAL(send.lasts, 0);
+    record_cancel(&fixture, &send);
+    FIXTURE_UNTIL(&fixture, send.lasts == 1);
+    GT_EQUAL(send.last_result, GORI_ECANCELED);
+    /* A peer that is gone is an error, not a signal, also where SIGPIPE would end the program. */
+    gi_os_close(fds[1]);
+    for (int i = 0; i < 3; i++) {
+        record_send_file(&fixture, &send, &sender, file, 30u << 20);
+        FIXTURE_UNTIL(&fixture, send.lasts == 1);
+        GT_CHECK(send.last_result == GORI_EPIPE || send.last_result == GORI_ECONNRESET);
+    }
+    socket_close(&fixture, &sender);
+    FIXTURE_UNTIL(&fixture, sender.closed == 1);
+    gi_os_close(file);
+    fixture_fini(&fixture);
+}
+
+static void wake_often(void *argument)
+{
+    struct gi_engine *engine = argument;
+    for (int i = 0; i < 100000; i++) {
+        engine->impl->wake(engine);
+    }
+}
+
+/* Goal: a wake ends a wait that has no deadline, each time; many at once cost one write. */
+GT_TEST(wake_is_never_lost_and_coalesced)
+{
+    struct fixture fixture;
+    fixture_init(&fixture, 64);
+    for (int i = 0; i < 1000; i++) {
+        fixture.engine->impl->wake(fixture.engine);
+        if (i % 2 == 0) {
+            fixture.engine->impl->wake(fixture.engine);
+        }
+        GT_EQUAL(fixture.engine->impl->turn(fixture.engine, GORI_NEVER), 0);
+        struct gi_completion completion;
+        GT_CHECK(!fixture.engine->impl->next(fixture.engine, &completion));
+    }
+    struct gi_os_thread thread;
+    GT_EQUAL(gi_os_thread_start(&thread, wake_often, fixture.engine), 0);
+    GT_EQUAL(fixture.engine->impl->turn(fixture.engine, GORI_NEVER), 0);
+    gi_os_thread_join(&thread);
+    for (int i = 0; i < 10; i++) {
+        (void)fixture_turn(&fixture, 0);
+    }
+    uint64_t enters = fixture.uring->ring.enters;
+    (void)fixture_turn(&fixture, GORI_MILLISECONDS);
+    GT_EQUAL(fixture.uring->ring.enters, enters + 1);
+    fixture_fini(&fixture);
+}
+
+/* Goal: accepts that are cancelled while connections arrive leave no descriptor behind. */
+GT_TEST(cancelled_accepts_leak_nothing)
+{
+    struct fixture fixture;
+    fixture_init(&fixture, 64);
+    struct gori_addr addr;
+    struct socket listener;
+    socket_adopt(&fixture, &listener, listen_anywhere(&addr));
+    uint32_t descriptors = count_descriptors();
+    uint32_t accepted = 0;
+    for (int i = 0; i < 1000; i++) {
+        struct record accept_op = {0};
+        record_submit(&fixture, &accept_op, &listener, GORI_OP_ACCEPT);
+        if (i % 2 == 0) {
+            (void)fixture_turn(&fixture, 0);
+        }
+        int fd = -1;
+        GT_EQUAL(gi_os_socket(GORI_ADDR_IPV4, GI_OS_BLOCKING, &fd), 0);
+        GT_EQUAL(gi_os_set_reset_on_close(fd), 0);
+        GT_EQUAL(connect(fd, (const struct sockaddr *)addr.as.native, addr.size), 0);
+        record_cancel(&fixture, &accept_op);
+        FIXTURE_UNTIL(&fixture, accept_op.lasts == 1);
+        if (accept_op.accepted >= 0) {
+            gi_os_close(accept_op.accepted);
+            accepted++;
+        }
+        gi_os_close(fd);
+    }
+    GT_CHECK(accepted > 0);
+    GT_EQUAL(count_descriptors(), descriptors);
+    socket_close(&fixture, &listener);
+    FIXTURE_UNTIL(&fixture, listener.closed == 1);
+    fixture_fini(&fixture);
+}
+
+/* Goal: what comes under a name that is gone is counted, and what it carries is not lost. */
+GT_TEST(completion_of_a_stranger_is_counted_and_cleaned_up)
+{
+    struct fixture fixture;
+    fixture_init(&fixture, 64);
+    struct gori_addr addr;
+    int listener = listen_anywhere(&addr);
+    int fds[2];
+    connect_pair(fds);
+    (void)fixture_turn(&fixture, 0);
+    uint32_t descriptors = count_descriptors();
+    uint32_t made = fixture.buffers.free_count + fixture.buffers.lent_count;
+    *gi_ring_take_sqe(&fixture.uring->ring) = (struct io_uring_sqe){
+        .opcode = IORING_OP_ACCEPT,
+        .fd = listener,
+        .user_data = UINT64_C(77) << 32 | 5 << 8 | GORI_OP_ACCEPT,
+    };
+    *gi_ring_take_sqe(&fixture.uring->ring) = (struct io_uring_sqe){
+        .opcode = IORING_OP_RECV,
+        .flags = IOSQE_BUFFER_SELECT,
+        .fd = fds[0],
+        .user_data = UINT64_C(77) << 32 | 5 << 8 | GORI_OP_RECV_MULTI,
+    };
+    int client = -1;
+    GT_EQUAL(gi_os_socket(GORI_ADDR_IPV4, GI_OS_BLOCKING, &client), 0);
+    GT_EQUAL(connect(client, (const struct sockaddr *)addr.as.native, addr.size), 0);
+    GT_EQUAL(send(fds[1], "hello", 5, 0), 5);
+    FIXTURE_UNTIL(&fixture, fixture.uring->stale_completions == 2);
+    GT_EQUAL(fixture.delivered, 0);
+    GT_EQUAL(count_descriptors(), descriptors + 1); /* the client's */
+    GT_EQUAL(fixture.buffers.free_count + fixture.buffers.lent_count, made);
+    gi_os_close(client);
+    gi_os_close(listener);
+    gi_os_close(fds[0]);
+    gi_os_close(fds[1]);
+    fixture_fini(&fixture);
+}
+
+/* Goal: a descriptor number that is used again at once never gets what was meant for the old one.
+ */
+GT_TEST(reused_descriptor_number_gets_nothing_of_the_old)
+{
+    struct fixture fixture;
+    fixture_init(&fixture, 64);
+    for (int i = 0; i < 500; i++) {
+        int fds[2];
+        connect_pair(fds);
+        struct socket old;
+        socket_adopt(&fixture, &old, fds[0]);
+        struct record receive = {0};
+        record_submit(&fixture, &receive, &old, GORI_OP_RECV_MULTI);
+        (void)fixture_turn(&fixture, 0);
+        GT_EQUAL(send(fds[1], "old", 3, 0), 3);
+        socket_close(&fixture, &old);
+        FIXTURE_UNTIL(&fixture, old.closed == 1);
+        gi_os_close(fds[1]);
+        int again[2];
+        connect_pair(again);
+        struct socket new;
+        socket_adopt(&fixture, &new, again[0]);
+        struct record fresh = {0};
+        record_submit(&fixture, &fresh, &new, GORI_OP_RECV_MULTI);
+        for (int turn = 0; turn < 3; turn++) {
+            (void)fixture_turn(&fixture, 0);
+        }
+        GT_EQUAL(fresh.completions, 0);
+        GT_EQUAL(send(again[1], "fresh", 5, 0), 5);
+        FIXTURE_UNTIL(&fixture, fresh.bytes == 5);
+        socket_close(&fixture, &new);
+        FIXTURE_UNTIL(&fixture, new.closed == 1);
+        gi_os_close(again[1]);
+    }
+    GT_EQUAL(fixture.uring->stale_completions, 0);
+    fixture_fini(&fixture);
+}
+
 GT_MAIN()

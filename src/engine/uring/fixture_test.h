@@ -76,6 +76,9 @@ static inline void record_completion(struct record *record, const struct gori_co
         record->bytes += (uint64_t)what->result;
     }
     if (what->accepted != GORI_NATIVE_NONE) {
+        if (record->accepted >= 0) {
+            gi_os_close(record->accepted); /* nobody took it */
+        }
         record->accepted = (int)what->accepted;
     }
     if (what->buffer != NULL && record->keeps) {

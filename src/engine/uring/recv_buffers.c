@@ -67,9 +67,16 @@ void gi_recv_buffers_fini(struct gi_recv_buffers *buffers, const struct gi_ring 
     *buffers = (struct gi_recv_buffers){0};
 }
 
-/* Halves the target when at least half of it was never in use for a whole period. */
+/*
+ * Doubles the target when a receive since the last turn found too few, however many did; halves it
+ * when at least half of it was never in use for a whole period.
+ */
 static void adapt(struct gi_recv_buffers *buffers)
 {
+    if (GI_UNLIKELY(buffers->wants_more)) {
+        buffers->target = gi_min_u32(buffers->target * 2, buffers->mask + 1);
+        buffers->wants_more = false;
+    }
     buffers->lowest = gi_min_u32(buffers->lowest, buffers->provided);
     if (++buffers->turns < PERIOD_TURNS) {
         return;
@@ -112,8 +119,8 @@ void gi_recv_buffers_starved(struct gi_recv_buffers *buffers)
 {
     if (!gi_buffers_can_lend(buffers->pool)) {
         buffers->pool->starved++;
-    } else if (buffers->target <= buffers->mask) {
-        buffers->target = gi_min_u32(buffers->target * 2, buffers->mask + 1);
+    } else {
+        buffers->wants_more = true;
     }
 }
 

@@ -29,6 +29,7 @@ struct gi_recv_buffers {
     uint32_t lowest;   /* fewest it had in this period */
     uint32_t turns;    /* of this period */
     uint16_t tail;
+    bool wants_more; /* since the last turn: a receive found none, the pool had more */
 };
 
 /** Registers the ring.  Errors: negative errno values of the kernel. */
