@@ -86,12 +86,15 @@ static int try_sqe(struct gi_ring *ring, const struct io_uring_sqe *trial)
     GI_ASSERT(sqe != NULL);
     *sqe = *trial;
     sqe->user_data = PROBE_USER_DATA;
-    int error = gi_ring_enter(ring, 0, 0);
-    if (error < 0) {
-        return error;
+    const struct io_uring_cqe *cqe = NULL;
+    while (cqe == NULL) { /* a signal may end the wait before it is there */
+        int error = gi_ring_enter(ring, 1, GORI_NEVER);
+        if (error < 0) {
+            return error;
+        }
+        cqe = gi_ring_next_cqe(ring);
     }
-    const struct io_uring_cqe *cqe = gi_ring_next_cqe(ring);
-    return cqe != NULL ? cqe->res : -ENOSYS;
+    return cqe->res;
 }
 
 int gi_uring_try_nothing(struct gi_ring *ring)
