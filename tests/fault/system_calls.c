@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The wrapped system calls.  Contract: system_calls.h.  The list of names stands in CMakeLists.txt
+ * too, where the linker gets it.
+ */
+#include "fault/system_calls.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/types.h>
+
+static struct {
+    enum fault_call call;
+    int error;
+    uint64_t number; /* 0: not armed */
+    uint64_t count;
+    bool is_hit;
+} armed;
+
+void fault_calls_arm(enum fault_call call, uint64_t number, int error)
+{
+    armed.call = call;
+    armed.error = error;
+    armed.number = number;
+    armed.count = 0;
+    armed.is_hit = false;
+}
+
+bool fault_calls_disarm(void)
+{
+    armed.number = 0;
+    return armed.is_hit;
+}
+
+static bool fails(enum fault_call call)
+{
+    if (armed.number == 0 || call != armed.call || ++armed.count != armed.number) {
+        return false;
+    }
+    armed.is_hit = true;
+    errno = armed.error;
+    return true;
+}
+
+/* Defines __wrap_NAME, which fails on demand and else is the real one. */
+#define WRAP(call, type, name, parameters, arguments)                                              \
+    type __real_##name parameters;                                                                 \
+    type __wrap_##name parameters;                                                                 \
+    type __wrap_##name parameters                                                                  \
+    {                                                                                              \
+        return fails(call) ? (type)-1 : __real_##name arguments;                                   \
+    }
+
+WRAP(FAULT_ACCEPT, int, accept4, (int fd, struct sockaddr *addr, socklen_t *size, int flags),
+     (fd, addr, size, flags))
+WRAP(FAULT_BIND, int, bind, (int fd, const struct sockaddr *addr, socklen_t size), (fd, addr, size))
+WRAP(FAULT_CONNECT, int, connect, (int fd, const struct sockaddr *addr, socklen_t size),
+     (fd, addr, size))
+WRAP(FAULT_EPOLL_CREATE, int, epoll_create1, (int flags), (flags))
+WRAP(FAULT_EPOLL_CTL, int, epoll_ctl, (int epoll, int what, int fd, struct epoll_event *event),
+     (epoll, what, fd, event))
+WRAP(FAULT_EPOLL_WAIT, int, epoll_wait,
+     (int epoll, struct epoll_event *events, int count, int timeout_ms),
+     (epoll, events, count, timeout_ms))
+WRAP(FAULT_EVENTFD, int, eventfd, (unsigned value, int flags), (value, flags))
+WRAP(FAULT_LISTEN, int, listen, (int fd, int backlog), (fd, backlog))
+WRAP(FAULT_MMAP, void *, mmap,
+     (void *at, size_t size, int protection, int flags, int fd, off_t offset),
+     (at, size, protection, flags, fd, offset))
+WRAP(FAULT_RECV, ssize_t, recv, (int fd, void *data, size_t size, int flags),
+     (fd, data, size, flags))
+WRAP(FAULT_SEND, ssize_t, send, (int fd, const void *data, size_t size, int flags),
+     (fd, data, size, flags))
+WRAP(FAULT_SEND, ssize_t, sendmsg, (int fd, const struct msghdr *message, int flags),
+     (fd, message, flags))
+WRAP(FAULT_SENDFILE, ssize_t, sendfile, (int fd, int file, off_t *offset, size_t size),
+     (fd, file, offset, size))
+WRAP(FAULT_SETSOCKOPT, int, setsockopt,
+     (int fd, int level, int name, const void *value, socklen_t size),
+     (fd, level, name, value, size))
+WRAP(FAULT_SOCKET, int, socket, (int family, int type, int protocol), (family, type, protocol))
+
+int __real_close(int fd);
+int __wrap_close(int fd);
+int __wrap_close(int fd)
+{
+    int result = __real_close(fd);
+    return fails(FAULT_CLOSE) ? -1 : result;
+}
+
+static bool numbered_fails(long number)
+{
+    switch (number) {
+    case SYS_epoll_pwait2:
+        return fails(FAULT_EPOLL_WAIT);
+    case SYS_openat2:
+        return fails(FAULT_OPEN);
+    case SYS_io_uring_setup:
+        return fails(FAULT_URING_SETUP);
+    case SYS_io_uring_enter:
+        return fails(FAULT_URING_ENTER);
+    case SYS_io_uring_register:
+        return fails(FAULT_URING_REGISTER);
+    default:
+        return false;
+    }
+}
+
+long __real_syscall(long number, ...);
+long __wrap_syscall(long number, ...);
+long __wrap_syscall(long number, ...)
+{
+    va_list list;
+    long a[6];
+    va_start(list, number);
+    for (int i = 0; i < 6; i++) {
+        a[i] = va_arg(list, long);
+    }
+    va_end(list);
+    return numbered_fails(number) ? -1 : __real_syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+}
