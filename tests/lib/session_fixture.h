@@ -17,7 +17,7 @@
 #include "base/fault_alloc.h"
 #include "engine/sim/sim.h"
 
-enum { FIXTURE_BYTES_MAX = 8 << 20, FIXTURE_TURNS_MAX = 4000 };
+enum { FIXTURE_BYTES_MAX = 8 << 20, FIXTURE_TURNS_MAX = 4000, FIXTURE_SESSIONS_MAX = 64 };
 
 struct fixture;
 
@@ -40,7 +40,8 @@ struct fixture {
     struct gori_addr addr; /* of the listener */
     struct script script;
     /* written down */
-    struct gori_session *session; /* the last that opened, or was connected */
+    struct gori_session *session; /* the last that opened, of those that are open */
+    struct gori_session *open[FIXTURE_SESSIONS_MAX];
     uint32_t opened;
     uint32_t closed;
     uint32_t eofs;
@@ -79,6 +80,12 @@ static inline void note_open(struct gori_session *session)
     struct fixture *f = fixture_of(session);
     f->opened++;
     f->session = session;
+    for (size_t i = 0; i < FIXTURE_SESSIONS_MAX; i++) {
+        if (f->open[i] == NULL) {
+            f->open[i] = session;
+            break;
+        }
+    }
     if (f->script.on_open != NULL) {
         f->script.on_open(f, session);
     }
@@ -134,8 +141,13 @@ static inline void note_close(struct gori_session *session, enum gori_close_reas
     f->closed++;
     f->last_reason = reason;
     f->last_error = error;
-    if (f->session == session) {
-        f->session = NULL;
+    f->session = NULL;
+    for (size_t i = 0; i < FIXTURE_SESSIONS_MAX; i++) {
+        if (f->open[i] == session) {
+            f->open[i] = NULL;
+        } else if (f->open[i] != NULL) {
+            f->session = f->open[i];
+        }
     }
     if (f->script.on_close != NULL) {
         f->script.on_close(f, session);
