@@ -6,60 +6,68 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import subprocess
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 
 from . import report
 from .figures import Spread, median
+from .load import finish
 from .processes import Failure, placed
 from .result import envelope
 from .rounds import progress
 from .settings import Settings
 
-LIMIT_S = 300.0
+LIMIT_S = 60.0
 
-# Program, whether it needs a second CPU, and the targets: nanoseconds, or another row and how many
-# times that.
+
+@dataclass(frozen=True)
+class Program:
+    """One micro bench.  A target is nanoseconds, or the name of the row that is the limit."""
+
+    name: str
+    variants: tuple[str, ...]  # each a run of its own with this argument; "" is none
+    uses_load_cpu: bool
+    targets: dict[str, float | str]
+
+
 PROGRAMS = {
-    "timers": ("micro_timers", False, {"start": 60.0, "restart later": 60.0,
-                                       "restart anywhere": 60.0, "stop": 60.0}),
-    "post": ("micro_post", True, {"busy loop: post": 100.0,
-                                  "sleeping loop: post": ("eventfd: write", 1.0),
-                                  "sleeping loop: until it runs": ("eventfd: until it runs", 1.0)}),
+    "timers": Program("micro_timers", ("",), False,
+                      {"start": 60.0, "restart later": 60.0, "restart anywhere": 60.0,
+                       "stop": 60.0}),
+    "post": Program("micro_post", ("io_uring", "epoll"), True,
+                    {"busy loop: post": 100.0, "sleeping loop: post": "eventfd: write",
+                     "sleeping loop: until it runs": "eventfd: until it runs"}),
 }
 
 
 def run(options: argparse.Namespace, settings: Settings, environment: dict) -> dict:
     """The program prints one JSON object per run: operation to nanoseconds."""
-    name, two_cpus, targets = PROGRAMS[options.command]
-    program = options.build / "bench" / name
-    if not os.access(program, os.X_OK):
-        raise Failure(f"{name} is not built: this gori has no such part yet")
-    cpus = [*settings.server_cpus, *settings.load_cpus] if two_cpus else settings.server_cpus
+    program = PROGRAMS[options.command]
+    path = options.build / "bench" / program.name
+    if not os.access(path, os.X_OK):
+        raise Failure(f"{program.name} is not built: this gori has no such part yet")
+    cases = [measure(program, [str(path), *filter(None, [variant])], variant or options.command,
+                     settings) for variant in program.variants]
+    return envelope(options.command, "none", cases, environment, settings.as_json())
+
+
+def measure(program: Program, command: list[str], case: str, settings: Settings) -> dict:
+    cpus = [*settings.server_cpus, *(settings.load_cpus if program.uses_load_cpu else [])]
     figures: dict[str, list[float]] = {}
     for turn in range(settings.rounds):
-        progress(f"{options.command}: round {turn + 1} of {settings.rounds}")
-        done = subprocess.run([str(program)], capture_output=True, text=True, timeout=LIMIT_S,
-                              check=False, preexec_fn=placed(cpus, settings.realtime))
-        if done.returncode != 0:
-            raise Failure(f"{name}: {done.stderr.strip() or done.returncode}")
-        for operation, nanoseconds in json.loads(done.stdout).items():
+        progress(f"{case}: round {turn + 1} of {settings.rounds}")
+        output = finish(command, LIMIT_S, placed(cpus, settings.realtime))
+        for operation, nanoseconds in json.loads(output).items():
             figures.setdefault(operation, []).append(nanoseconds)
     progress("")
     found = [{"name": operation, "absent": None, "nanoseconds": asdict(Spread.of(values)),
-              "rounds": values, "target": limit(targets.get(operation), figures)}
+              "rounds": values, "target": limit(program.targets.get(operation), figures)}
              for operation, values in figures.items()]
-    return envelope(options.command, "none",
-                    [{"name": options.command, "contestants": found, "verdicts": []}],
-                    environment, settings.as_json())
+    return {"name": case, "contestants": found, "verdicts": []}
 
 
-def limit(target: float | tuple[str, float] | None,
-          figures: dict[str, list[float]]) -> float | None:
-    """A target in nanoseconds, also where it was given in terms of another row."""
-    if isinstance(target, tuple):
-        return median(figures[target[0]]) * target[1]
-    return target
+def limit(target: float | str | None, figures: dict[str, list[float]]) -> float | None:
+    """A target in nanoseconds, also where it was given as another row."""
+    return median(figures[target]) if isinstance(target, str) else target
 
 
 def row(entry: dict) -> list[str]:
@@ -70,6 +78,8 @@ def row(entry: dict) -> list[str]:
 
 
 def lines(result: dict) -> list[str]:
-    entries = result["cases"][0]["contestants"]
-    return ["", *report.table([result["scenario"], "ns each", "wanted", ""],
-                              [row(entry) for entry in entries])]
+    found = []
+    for case in result["cases"]:
+        found += ["", *report.table([case["name"], "ns each", "wanted", ""],
+                                    [row(entry) for entry in case["contestants"]])]
+    return found

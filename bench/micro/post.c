@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a message to the loop of another thread costs, in nanoseconds.
+ * micro_post [ENGINE]: what a message to the loop of another thread costs, in nanoseconds.
  *
  * Busy loop: it is kept turning by a task that posts itself again. "post" is the sender's time
  * for one gori_loop_post; "post and run" is the time per message until all of a burst have run.
@@ -26,6 +26,9 @@
 enum { BURST = 10000, BURSTS = 50, WAKES = 1000 };
 
 struct bench {
+    const char *engine;
+    size_t sender_cpu;
+    size_t receiver_cpu;
     _Atomic(struct gori_loop *) loop; /* set once it is there */
     _Atomic bool keep_busy;
     _Atomic uint32_t run_count;
@@ -35,6 +38,7 @@ struct bench {
 };
 
 struct sleeper {
+    size_t cpu;
     int event;
     int poller;
     _Atomic uint64_t woken_ns;
@@ -53,26 +57,25 @@ static void check(const char *what, int error)
     }
 }
 
-/* Sender on the last usable CPU, the other thread on the first: what they have in common is
- * memory. */
-static void take_cpu(bool last)
+/* The first and the last CPU that this process may use, which it knows as long as it uses all. */
+static void find_cpus(struct bench *bench)
 {
     cpu_set_t usable;
-    cpu_set_t one;
-    size_t chosen = 0;
-    CPU_ZERO(&one);
-    if (sched_getaffinity(0, sizeof usable, &usable) < 0) {
-        return;
-    }
+    CPU_ZERO(&usable);
+    (void)sched_getaffinity(0, sizeof usable, &usable);
     for (size_t cpu = CPU_SETSIZE; cpu-- > 0;) {
         if (CPU_ISSET(cpu, &usable)) {
-            chosen = cpu;
-            if (last) {
-                break;
-            }
+            bench->sender_cpu = cpu > bench->sender_cpu ? cpu : bench->sender_cpu;
+            bench->receiver_cpu = cpu;
         }
     }
-    CPU_SET(chosen, &one);
+}
+
+static void take_cpu(size_t cpu)
+{
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(cpu, &one);
     (void)pthread_setaffinity_np(pthread_self(), sizeof one, &one);
 }
 
@@ -80,8 +83,9 @@ static void *run_loop(void *argument)
 {
     struct bench *bench = argument;
     struct gori_loop *loop;
-    take_cpu(false);
-    check("gori_loop_create", gori_loop_create(NULL, &loop));
+    take_cpu(bench->receiver_cpu);
+    struct gori_loop_config config = {.engine = bench->engine};
+    check("gori_loop_create", gori_loop_create(&config, &loop));
     atomic_store(&bench->loop, loop);
     check("gori_loop_run", gori_loop_run(loop));
     gori_loop_destroy(loop);
@@ -175,20 +179,21 @@ static void *run_sleeper(void *argument)
 {
     struct sleeper *sleeper = argument;
     struct epoll_event event;
-    take_cpu(false);
+    take_cpu(sleeper->cpu);
     while (epoll_wait(sleeper->poller, &event, 1, -1) == 1) {
         atomic_store_explicit(&sleeper->woken_ns, micro_now_ns(), memory_order_release);
     }
     return NULL;
 }
 
-static struct wake_figures measure_kernel_wake(void)
+static struct wake_figures measure_kernel_wake(const struct bench *bench)
 {
     static uint64_t call_ns[WAKES];
     static uint64_t arrival_ns[WAKES];
     static struct sleeper sleeper;
     struct epoll_event event = {.events = EPOLLIN | EPOLLET};
     pthread_t thread;
+    sleeper.cpu = bench->receiver_cpu;
     sleeper.event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     sleeper.poller = epoll_create1(EPOLL_CLOEXEC);
     if (epoll_ctl(sleeper.poller, EPOLL_CTL_ADD, sleeper.event, &event) < 0 ||
@@ -208,20 +213,22 @@ static struct wake_figures measure_kernel_wake(void)
     return (struct wake_figures){micro_median(call_ns, WAKES), micro_median(arrival_ns, WAKES)};
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     static struct bench bench;
+    bench.engine = argc > 1 ? argv[1] : "auto";
     pthread_t thread;
+    find_cpus(&bench);
     if (pthread_create(&thread, NULL, run_loop, &bench) != 0) {
         return 1;
     }
-    take_cpu(true);
+    take_cpu(bench.sender_cpu);
     while (atomic_load(&bench.loop) == NULL) {
         (void)sched_yield();
     }
     measure_busy(&bench);
     struct wake_figures loop = measure_sleeping_loop(&bench);
-    struct wake_figures kernel = measure_kernel_wake();
+    struct wake_figures kernel = measure_kernel_wake(&bench);
     gori_loop_stop(bench.loop);
     (void)pthread_join(thread, NULL);
     printf(", \"sleeping loop: post\": %.1f, \"eventfd: write\": %.1f", loop.call_ns,
