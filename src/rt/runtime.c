@@ -9,7 +9,8 @@
  *  3. `shared` is touched under the monitor only, but for a worker's `stop_level`, which is atomic:
  *     0 run, 1 drain until the deadline, 2 close at once.  It only grows.
  *  4. worker.loop is not NULL exactly while the loop exists, and changes under the monitor: a stop
- *     can wake it without fear of its end.
+ *     can reach it without fear of its end.  The stop sets the level first and then stops the loop,
+ *     whose sleep looks at that; a wake alone could come before the sleep, and be lost.
  *  5. A worker ends when its level is over 0, its listeners are closed and its last session is
  * gone.
  */
@@ -49,7 +50,6 @@ struct worker {
     struct gori_loop *loop;     /* 4 */
     struct gori_timer deadline; /* of the drain */
     bool draining;              /* the worker's own: level 1 was acted on */
-    bool forced;                /* the worker's own: level 2 was acted on */
 };
 
 struct gori_runtime {
@@ -205,25 +205,31 @@ int gori_runtime_listen(struct gori_runtime *runtime, const struct gori_listener
 
 /* One worker ------------------------------------------------------------------------------- */
 
-static int open_listeners(struct worker *worker)
+static int open_listener(struct worker *worker, struct port *port)
 {
     struct gori_runtime *runtime = worker->runtime;
-    GI_LIST_FOREACH (link, &runtime->ports) {
-        struct port *port = gori_container_of(link, struct port, link);
-        struct gori_listener_config config = port->config;
-        if (runtime->config.on_listen != NULL) {
-            runtime->config.on_listen(runtime, worker->index, &config);
-        }
-        if (config.events == NULL) {
-            return GORI_EINVAL;
-        }
-        struct gori_listener *listener;
-        int result =
-            gi_listener_adopt(worker->loop, &config, port->natives[worker->index], &listener);
+    struct gori_listener_config config = port->config;
+    if (runtime->config.on_listen != NULL) {
+        runtime->config.on_listen(runtime, worker->index, &config);
+    }
+    if (config.events == NULL) {
+        return GORI_EINVAL;
+    }
+    struct gori_listener *listener;
+    int result = gi_listener_adopt(worker->loop, &config, port->natives[worker->index], &listener);
+    if (result >= 0) {
+        port->natives[worker->index] = GORI_NATIVE_NONE;
+    }
+    return result;
+}
+
+static int open_listeners(struct worker *worker)
+{
+    GI_LIST_FOREACH (link, &worker->runtime->ports) {
+        int result = open_listener(worker, gori_container_of(link, struct port, link));
         if (result < 0) {
             return result;
         }
-        port->natives[worker->index] = GORI_NATIVE_NONE;
     }
     return 0;
 }
@@ -267,7 +273,15 @@ static void begin_drain(struct worker *worker)
     gori_timer_start(worker->loop, &worker->deadline, runtime->config.drain_timeout);
     if (runtime->config.on_stop != NULL) {
         runtime->config.on_stop(runtime, worker->index, worker->loop);
-    } else {
+    }
+}
+
+/* Every turn anew: a listener that ends still opens what the system had queued for it. */
+static void end_sessions(struct worker *worker, uint32_t level)
+{
+    if (level == LEVEL_NOW) {
+        gi_session_close_all(worker->loop);
+    } else if (worker->runtime->config.on_stop == NULL) {
         gi_session_close_idle(worker->loop);
     }
 }
@@ -275,6 +289,9 @@ static void begin_drain(struct worker *worker)
 /* Acts on the level.  Result: whether the worker goes on. */
 static bool keep_running(struct worker *worker)
 {
+    /* Cleared before the level is read: a stop that comes later is seen by the turn, which then
+     * does not sleep. */
+    (void)gi_atomic_bool_exchange(&worker->loop->shared.stop, false, GI_ACQ_REL);
     uint32_t level = gi_atomic_u32_load(&worker->stop_level, GI_ACQUIRE);
     if (level == LEVEL_RUN) {
         return true;
@@ -282,10 +299,7 @@ static bool keep_running(struct worker *worker)
     if (!worker->draining) {
         begin_drain(worker);
     }
-    if (level == LEVEL_NOW && !worker->forced) {
-        worker->forced = true;
-        gi_session_close_all(worker->loop);
-    }
+    end_sessions(worker, level);
     return !gi_list_is_empty(&worker->loop->all_listeners) ||
            gi_id_table_count(&worker->loop->sessions) != 0;
 }
@@ -367,7 +381,7 @@ void gori_runtime_stop(struct gori_runtime *runtime)
         struct worker *worker = &runtime->workers[i];
         gi_atomic_u32_store(&worker->stop_level, level, GI_RELEASE);
         if (worker->loop != NULL) {
-            gi_loop_wake(worker->loop);
+            gori_loop_stop(worker->loop);
         }
     }
     gi_os_monitor_unlock(&runtime->monitor);

@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Goal: workers share an address, each with its own loop and state; a stop is graceful, a second
+ * one immediate; a start that fails is reported and leaves nothing behind.
+ * Method: a runtime on one thread, clients on another with plain sockets.
+ */
+#include <gori/error.h>
+#include <gori/runtime.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/socket.h>
+
+#include "base/atomic.h"
+#include "base/fault_alloc.h"
+#include "lib/test.h"
+
+struct stage {
+    struct gi_fault_alloc memory;
+    struct gori_runtime *runtime;
+    struct gori_addr addr;
+    pthread_t thread;
+    int result;
+    struct gi_atomic_u32 opened;
+    struct gi_atomic_u32 closed;
+    struct gi_atomic_u32 started;
+    struct gi_atomic_u32 ended;
+    struct gi_atomic_u32 drained; /* closed with GORI_CLOSE_SHUTDOWN */
+    uint32_t per_worker[8];       /* sessions; each written by its worker only */
+    uint32_t worker_of_user[8];   /* what on_listen puts into `user` points here */
+};
+
+static struct stage *g_stage;
+
+static void opened(struct gori_session *session)
+{
+    uint32_t *worker = gori_session_user(session);
+    g_stage->per_worker[*worker]++;
+    gi_atomic_u32_add(&g_stage->opened, 1, GI_RELAXED);
+}
+
+static size_t echoed(struct gori_session *session, struct gori_slice bytes)
+{
+    GT_CHECK(gori_session_send(session, bytes.data, bytes.size) >= 0);
+    return bytes.size;
+}
+
+static void closed(struct gori_session *session, enum gori_close_reason reason, int error)
+{
+    (void)session;
+    (void)error;
+    if (reason == GORI_CLOSE_SHUTDOWN) {
+        gi_atomic_u32_add(&g_stage->drained, 1, GI_RELAXED);
+    }
+    gi_atomic_u32_add(&g_stage->closed, 1, GI_RELAXED);
+}
+
+static const struct gori_session_events events = {
+    .on_open = opened, .on_recv = echoed, .on_close = closed};
+
+static int started(struct gori_runtime *runtime, uint32_t worker, struct gori_loop *loop)
+{
+    struct stage *stage = gori_runtime_user(runtime);
+    GT_CHECK(gori_runtime_loop(runtime, worker) == loop);
+    stage->worker_of_user[worker] = worker;
+    gi_atomic_u32_add(&stage->started, 1, GI_RELAXED);
+    return 0;
+}
+
+static void listening(struct gori_runtime *runtime, uint32_t worker,
+                      struct gori_listener_config *config)
+{
+    struct stage *stage = gori_runtime_user(runtime);
+    config->user = &stage->worker_of_user[worker];
+}
+
+static void ended(struct gori_runtime *runtime, uint32_t worker, struct gori_loop *loop)
+{
+    struct stage *stage = gori_runtime_user(runtime);
+    struct gori_loop_stats stats;
+    gori_loop_stats(loop, &stats);
+    GT_EQUAL(stats.sessions_now, 0);
+    GT_CHECK(worker < gori_runtime_workers(runtime));
+    gi_atomic_u32_add(&stage->ended, 1, GI_RELAXED);
+}
+
+static void *run(void *argument)
+{
+    struct stage *stage = argument;
+    stage->result = gori_runtime_run(stage->runtime);
+    return NULL;
+}
+
+static void stage_open(struct stage *stage, struct gori_runtime_config config, const char *where)
+{
+    gi_fault_alloc_init(&stage->memory, NULL);
+    g_stage = stage;
+    config.loop.allocator = &stage->memory.allocator;
+    config.on_start = config.on_start == NULL ? started : config.on_start;
+    config.on_listen = listening;
+    config.on_end = ended;
+    config.user = stage;
+    GT_EQUAL(gori_runtime_create(&config, &stage->runtime), 0);
+    struct gori_listener_config listener = {.events = &events};
+    GT_EQUAL(gori_addr_parse(where, &listener.addr), 0);
+    GT_EQUAL(gori_runtime_listen(stage->runtime, &listener, &stage->addr), 0);
+    GT_EQUAL(pthread_create(&stage->thread, NULL, run, stage), 0);
+}
+
+static void stage_close(struct stage *stage)
+{
+    GT_EQUAL(pthread_join(stage->thread, NULL), 0);
+    gori_runtime_destroy(stage->runtime);
+    gi_fault_alloc_fini(&stage->memory);
+}
+
+static int dial(const struct stage *stage)
+{
+    int family = gori_addr_family(&stage->addr) == GORI_ADDR_UNIX ? AF_UNIX : AF_INET;
+    int client = socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    GT_CHECK(client >= 0);
+    GT_EQUAL(connect(client, (const struct sockaddr *)(const void *)stage->addr.as.native,
+                     stage->addr.size),
+             0);
+    return client;
+}
+
+static void ask(int client)
+{
+    char byte = 'q';
+    GT_EQUAL(send(client, &byte, 1, MSG_NOSIGNAL), 1);
+    byte = 0;
+    GT_EQUAL(recv(client, &byte, 1, 0), 1);
+    GT_EQUAL(byte, 'q');
+}
+
+static void serve_all(const char *where, uint32_t workers)
+{
+    enum { CLIENTS = 64 };
+    static struct stage stage;
+    int clients[CLIENTS];
+    struct gori_runtime_config config = {.workers = workers};
+    stage_open(&stage, config, where);
+    for (int i = 0; i < CLIENTS; i++) {
+        clients[i] = dial(&stage);
+        ask(clients[i]);
+    }
+    uint32_t sum = 0;
+    GT_CHECK(gori_runtime_loop(stage.runtime, workers) == NULL);
+    gori_runtime_stop(stage.runtime);
+    for (int i = 0; i < CLIENTS; i++) {
+        char byte;
+        GT_EQUAL(recv(clients[i], &byte, 1, 0), 0); /* an orderly end for each */
+        close(clients[i]);
+    }
+    stage_close(&stage);
+    for (uint32_t i = 0; i < workers; i++) {
+        sum += stage.per_worker[i];
+    }
+    GT_EQUAL(sum, CLIENTS);
+    GT_EQUAL(stage.result, 0);
+    GT_EQUAL(gi_atomic_u32_load(&stage.started, GI_RELAXED), workers);
+    GT_EQUAL(gi_atomic_u32_load(&stage.ended, GI_RELAXED), workers);
+    GT_EQUAL(gi_atomic_u32_load(&stage.closed, GI_RELAXED), CLIENTS);
+    GT_EQUAL(gi_atomic_u32_load(&stage.drained, GI_RELAXED), 0);
+}
+
+GT_TEST(workers_share_a_port)
+{
+    serve_all("127.0.0.1:0", 3);
+}
+
+GT_TEST(workers_share_a_unix_path)
+{
+    char where[80];
+    snprintf(where, sizeof(where), "unix:/tmp/gori-runtime-%d.sock", (int)getpid());
+    serve_all(where, 2);
+    GT_CHECK(access(where + 5, F_OK) != 0);
+}
+
+GT_TEST(one_worker_is_enough)
+{
+    serve_all("127.0.0.1:0", 1);
+}
+
+/* The client reads nothing, so its session cannot drain: only the deadline ends it.  More than the
+ * system keeps is on its way when the server has read so much that its queue grows. */
+static int fill(const struct stage *stage)
+{
+    static char data[1 << 16];
+    int client = dial(stage);
+    ask(client);
+    for (size_t sent = 0; sent < 12u << 20;) {
+        ssize_t result = send(client, data, sizeof(data), MSG_NOSIGNAL);
+        GT_CHECK(result > 0);
+        sent += (size_t)result;
+    }
+    return client;
+}
+
+GT_TEST(a_drain_ends_at_its_deadline)
+{
+    static struct stage stage;
+    struct gori_runtime_config config = {.workers = 2, .drain_timeout = 20 * GORI_MILLISECONDS};
+    stage_open(&stage, config, "127.0.0.1:0");
+    int client = fill(&stage);
+    gori_runtime_stop(stage.runtime);
+    stage_close(&stage);
+    GT_EQUAL(stage.result, 0);
+    GT_EQUAL(gi_atomic_u32_load(&stage.closed, GI_RELAXED), 1);
+    close(client);
+}
+
+GT_TEST(a_second_stop_ends_at_once)
+{
+    static struct stage stage;
+    struct gori_runtime_config config = {.workers = 2, .drain_timeout = GORI_NEVER};
+    stage_open(&stage, config, "127.0.0.1:0");
+    int client = fill(&stage);
+    gori_runtime_stop(stage.runtime);
+    gori_runtime_stop(stage.runtime);
+    stage_close(&stage);
+    GT_EQUAL(gi_atomic_u32_load(&stage.closed, GI_RELAXED), 1);
+    close(client);
+}
+
+static int refuse(struct gori_runtime *runtime, uint32_t worker, struct gori_loop *loop)
+{
+    (void)runtime;
+    (void)loop;
+    return worker == 1 ? GORI_EACCESS : 0;
+}
+
+GT_TEST(a_worker_that_cannot_start_ends_the_run_with_its_error)
+{
+    static struct stage stage;
+    struct gori_runtime_config config = {.workers = 3, .on_start = refuse};
+    stage_open(&stage, config, "127.0.0.1:0");
+    stage_close(&stage);
+    GT_EQUAL(stage.result, GORI_EACCESS);
+}
+
+GT_TEST(an_unknown_engine_is_an_error_of_the_run)
+{
+    static struct stage stage;
+    struct gori_runtime_config config = {.workers = 2, .loop = {.engine = "steam"}};
+    stage_open(&stage, config, "127.0.0.1:0");
+    stage_close(&stage);
+    GT_EQUAL(stage.result, GORI_EINVAL);
+}
+
+GT_TEST(what_cannot_be_listened_on_is_an_error_at_once)
+{
+    struct gori_runtime *runtime;
+    struct gori_runtime_config config = {.workers = 2};
+    struct gori_listener_config listener = {.events = &events};
+    struct gori_addr addr;
+    GT_EQUAL(gori_runtime_create(&config, &runtime), 0);
+    GT_EQUAL(gori_runtime_listen(runtime, &listener, NULL), GORI_EINVAL);
+    GT_EQUAL(gori_addr_parse("127.0.0.1:0", &listener.addr), 0);
+    GT_EQUAL(gori_runtime_listen(runtime, &listener, &addr), 0);
+    GT_EQUAL(gori_addr_parse("192.0.2.1:80", &listener.addr), 0);
+    GT_EQUAL(gori_runtime_listen(runtime, &listener, NULL), GORI_EADDRNOTAVAIL);
+    gori_runtime_destroy(runtime); /* never ran: closes what is bound */
+    config.workers = 256;
+    GT_EQUAL(gori_runtime_create(&config, &runtime), GORI_EINVAL);
+    gori_runtime_destroy(NULL);
+}
+
+GT_TEST(sigterm_drains_and_a_second_one_ends_at_once)
+{
+    static struct stage stage;
+    struct gori_runtime_config config = {
+        .workers = 2, .handle_signals = true, .drain_timeout = GORI_NEVER};
+    stage_open(&stage, config, "127.0.0.1:0");
+    int client = fill(&stage);
+    /* A client was served, so the handlers are in place. */
+    GT_EQUAL(pthread_kill(stage.thread, SIGTERM), 0);
+    char byte;
+    int quick = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    /* The listeners end: from then on connects are refused, and the drain has begun. */
+    while (connect(quick, (const struct sockaddr *)(const void *)stage.addr.as.native,
+                   stage.addr.size) == 0) {
+        (void)recv(quick, &byte, 1, 0);
+        close(quick);
+        quick = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    }
+    GT_EQUAL(pthread_kill(stage.thread, SIGINT), 0);
+    stage_close(&stage);
+    GT_EQUAL(stage.result, 0);
+    close(quick);
+    close(client);
+}
+
+GT_MAIN()
