@@ -68,12 +68,12 @@ static enum gi_step step_accept(struct gori_op *op, struct gori_completion *ret_
         clear_ready(op, GI_POLL_READ);
         return GI_STEP_BLOCKED;
     }
-    *ret_what = (struct gori_completion){
-        .result = error,
-        .is_last = error < 0,
-        .accepted = error < 0 ? GORI_NATIVE_NONE : fd,
-    };
-    return error < 0 ? GI_STEP_DONE : GI_STEP_MORE;
+    gi_reactor_fill(ret_what, error, error < 0);
+    if (error < 0) {
+        return GI_STEP_DONE;
+    }
+    ret_what->accepted = fd;
+    return GI_STEP_MORE;
 }
 
 static enum gi_step step_receive(struct gori_op *op, struct gori_completion *ret_what)
@@ -86,11 +86,7 @@ static enum gi_step step_receive(struct gori_op *op, struct gori_completion *ret
     if (result > 0) {
         note_received(op, result, op->as.recv.size);
     }
-    *ret_what = (struct gori_completion){
-        .result = result,
-        .is_last = true,
-        .accepted = GORI_NATIVE_NONE,
-    };
+    gi_reactor_fill(ret_what, result, true);
     return GI_STEP_DONE;
 }
 
@@ -105,12 +101,10 @@ static enum gi_step step_receive_multi(struct gi_buffers *buffers, struct gori_o
     if (GI_LIKELY(result > 0)) {
         note_received(op, result, buffers->buffer_bytes);
         gi_buffers_deliver(buffers, buffer);
-        *ret_what = (struct gori_completion){
-            .result = result,
-            .accepted = GORI_NATIVE_NONE,
-            .buffer = buffer,
-            .data = {.data = buffer->data, .size = (size_t)result},
-        };
+        gi_reactor_fill(ret_what, result, false);
+        ret_what->buffer = buffer;
+        ret_what->data.data = buffer->data;
+        ret_what->data.size = (size_t)result;
         return GI_STEP_MORE;
     }
     gi_buffers_unlend(buffers, buffer);
@@ -118,11 +112,7 @@ static enum gi_step step_receive_multi(struct gi_buffers *buffers, struct gori_o
         clear_ready(op, GI_POLL_READ);
         return GI_STEP_BLOCKED;
     }
-    *ret_what = (struct gori_completion){
-        .result = result,
-        .is_last = true,
-        .accepted = GORI_NATIVE_NONE,
-    };
+    gi_reactor_fill(ret_what, result, true);
     return GI_STEP_DONE;
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Pulling completions.  There are three sources: handles that may make progress, ops whose result
- * is decided, and handles to close.  They take turns, so that none can keep the others out.
+ * is decided, and handles to close.  The first and the others take turns, so that none can keep the
+ * rest out.
  * Thread: the loop's.
  */
 #include <gori/error.h>
@@ -21,12 +22,20 @@ static void let_go(struct gi_reactor *reactor, struct gori_op *op)
     }
 }
 
+/* The one and last completion of an op that moves no receive buffer. */
+static void fill_last(struct gi_completion *ret, struct gori_op *op, int64_t result)
+{
+    ret->op = op;
+    ret->closed = NULL;
+    gi_reactor_fill(&ret->what, result, true);
+}
+
 /* One step of the op that waits to write.  True when `ret` is filled. */
 static bool step_write(struct gi_reactor *reactor, struct gori_handle *handle,
                        struct gi_completion *ret)
 {
     struct gori_op *op = gi_reactor_first(&handle->writes);
-    if (op == NULL || !(handle->ready & GI_POLL_WRITE)) {
+    if (GI_LIKELY(op == NULL) || !(handle->ready & GI_POLL_WRITE)) {
         return false;
     }
     int64_t result = 0;
@@ -39,10 +48,7 @@ static bool step_write(struct gi_reactor *reactor, struct gori_handle *handle,
     }
     gi_list_remove(&op->link);
     let_go(reactor, op);
-    *ret = (struct gi_completion){
-        .op = op,
-        .what = {.result = result, .is_last = true, .accepted = GORI_NATIVE_NONE},
-    };
+    fill_last(ret, op, result);
     return true;
 }
 
@@ -54,26 +60,23 @@ static bool step_read(struct gi_reactor *reactor, struct gori_handle *handle,
     if (op == NULL || !(handle->ready & GI_POLL_READ)) {
         return false;
     }
-    switch (gi_reactor_read(reactor, op, &ret->what)) {
-    case GI_STEP_DONE:
+    enum gi_step step = gi_reactor_read(reactor, op, &ret->what);
+    if (GI_LIKELY(step == GI_STEP_MORE)) {
+        ret->op = op;
+        ret->closed = NULL;
+        return true;
+    }
+    if (step == GI_STEP_DONE) {
         gi_list_remove(&op->link);
         let_go(reactor, op);
-        break;
-    case GI_STEP_MORE:
-        break;
-    case GI_STEP_STARVED:
-        if (!gi_link_is_linked(&handle->link)) {
-            gi_reactor_park(reactor, handle, &reactor->starved);
-        }
-        return false;
-    case GI_STEP_AGAIN:
-    case GI_STEP_BLOCKED:
-    case GI_STEP_RETRY:
-        return false;
+        ret->op = op;
+        ret->closed = NULL;
+        return true;
     }
-    ret->op = op;
-    ret->closed = NULL;
-    return true;
+    if (step == GI_STEP_STARVED && !gi_link_is_linked(&handle->link)) {
+        gi_reactor_park(reactor, handle, &reactor->starved);
+    }
+    return false;
 }
 
 /* Steps of handles until one has made a completion. */
@@ -87,7 +90,7 @@ static bool take_ready(struct gi_reactor *reactor, struct gi_completion *ret)
         }
         bool made = step_write(reactor, handle, ret) || step_read(reactor, handle, ret);
         gi_reactor_schedule(reactor, handle);
-        if (made) {
+        if (GI_LIKELY(made)) {
             return true;
         }
     }
@@ -102,17 +105,14 @@ static bool take_done(struct gi_reactor *reactor, struct gi_completion *ret)
     }
     struct gori_op *op = gori_container_of(link, struct gori_op, link);
     let_go(reactor, op);
-    *ret = (struct gi_completion){
-        .op = op,
-        .what = {.result = op->as.done.result, .is_last = true, .accepted = GORI_NATIVE_NONE},
-    };
+    fill_last(ret, op, op->as.done.result);
     return true;
 }
 
 static bool take_closed(struct gi_reactor *reactor, struct gi_completion *ret)
 {
     struct gori_link *link = gi_list_pop_front(&reactor->closing);
-    if (link == NULL) {
+    if (GI_LIKELY(link == NULL)) {
         return false;
     }
     struct gori_handle *handle = gori_container_of(link, struct gori_handle, link);
@@ -121,31 +121,18 @@ static bool take_closed(struct gi_reactor *reactor, struct gi_completion *ret)
     reactor->poller->impl->remove(reactor->poller, fd, token);
     gi_slots_release(&reactor->slots, handle->slot);
     gi_os_close(fd);
-    *ret = (struct gi_completion){.closed = handle, .what = {.accepted = GORI_NATIVE_NONE}};
+    fill_last(ret, NULL, 0);
+    ret->closed = handle;
     return true;
-}
-
-static bool take_from(struct gi_reactor *reactor, uint32_t source, struct gi_completion *ret)
-{
-    switch (source) {
-    case 0:
-        return take_ready(reactor, ret);
-    case 1:
-        return take_done(reactor, ret);
-    default:
-        return take_closed(reactor, ret);
-    }
 }
 
 bool gi_reactor_next(struct gi_engine *engine, struct gi_completion *ret_completion)
 {
     struct gi_reactor *reactor = gi_reactor_of(engine);
-    for (int i = 0; i < 3; i++) {
-        uint32_t source = reactor->source;
-        reactor->source = source == 2 ? 0 : source + 1;
-        if (take_from(reactor, source, ret_completion)) {
-            return true;
-        }
+    reactor->ready_first = !reactor->ready_first;
+    if (reactor->ready_first && take_ready(reactor, ret_completion)) {
+        return true;
     }
-    return false;
+    return take_closed(reactor, ret_completion) || take_done(reactor, ret_completion) ||
+           (!reactor->ready_first && take_ready(reactor, ret_completion));
 }

@@ -22,7 +22,7 @@ static int add_wake(struct gi_reactor *reactor)
 {
     struct gi_poller *poller = reactor->poller;
     int error = poller->impl->add(poller, reactor->wake.read_fd, WAKE_TOKEN);
-    if (error == 0 && !poller->impl->is_edge) {
+    if (error == 0 && !reactor->is_edge) {
         poller->impl->set(poller, reactor->wake.read_fd, WAKE_TOKEN, GI_POLL_READ);
     }
     return error;
@@ -61,6 +61,7 @@ int gi_reactor_create(const struct gi_engine_impl *impl, const struct gi_poller_
     reactor->base.impl = impl;
     reactor->allocator = config->allocator;
     reactor->buffers = config->buffers;
+    reactor->is_edge = poller_impl->is_edge;
     struct gori_link *const lists[] = {&reactor->ready, &reactor->later,   &reactor->starved,
                                        &reactor->retry, &reactor->closing, &reactor->done};
     for (size_t i = 0; i < GI_ARRAY_COUNT(lists); i++) {
@@ -121,7 +122,7 @@ int gi_reactor_attach(struct gi_engine *engine, struct gori_handle *handle)
    is seen by whoever called this turn. */
 static void note_wake(struct gi_reactor *reactor)
 {
-    if (!reactor->poller->impl->is_edge) {
+    if (!reactor->is_edge) {
         gi_os_wake_clear(&reactor->wake); /* first, or a wake in between would be cleared too */
     }
     (void)gi_atomic_bool_exchange(&reactor->wake_pending, false, GI_ACQ_REL);

@@ -63,8 +63,9 @@ struct gi_reactor {
     struct gori_link closing;
     struct gori_link done; /* of ops */
     struct gi_engine_stats stats;
-    uint32_t source; /* which of ready, done and closing `next` looks at first */
-    bool polled;     /* the last turn did */
+    bool is_edge;     /* the poller is */
+    bool ready_first; /* `next` looked into `ready` before the other lists */
+    bool polled;      /* the last turn did */
     struct gi_os_wake wake;
     struct gi_poller_event events[GI_REACTOR_EVENTS_MAX];
     uint8_t apart[GI_CACHE_LINE];       /* others write what follows */
@@ -91,6 +92,17 @@ static inline struct gori_op *gi_reactor_first(const struct gori_link *list)
 {
     struct gori_link *link = gi_list_first(list);
     return link != NULL ? gori_container_of(link, struct gori_op, link) : NULL;
+}
+
+/** A completion without a receive buffer. */
+static inline void gi_reactor_fill(struct gori_completion *ret_what, int64_t result, bool is_last)
+{
+    ret_what->result = result;
+    ret_what->is_last = is_last;
+    ret_what->accepted = GORI_NATIVE_NONE;
+    ret_what->buffer = NULL;
+    ret_what->data.data = NULL;
+    ret_what->data.size = 0;
 }
 
 /* Of io.c. */

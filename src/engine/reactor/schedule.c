@@ -18,11 +18,8 @@ static bool may_write(const struct gori_handle *handle)
 }
 
 /* A level poller watches the directions that ops wait in, and no others: it would not stop. */
-static void watch(struct gi_reactor *reactor, struct gori_handle *handle)
+static GI_NOINLINE void set_mask(struct gi_reactor *reactor, struct gori_handle *handle)
 {
-    if (reactor->poller->impl->is_edge) {
-        return;
-    }
     uint32_t mask = 0;
     if (!gi_list_is_empty(&handle->reads) && !(handle->ready & GI_POLL_READ)) {
         mask |= GI_POLL_READ;
@@ -37,10 +34,17 @@ static void watch(struct gi_reactor *reactor, struct gori_handle *handle)
     }
 }
 
+static void watch(struct gi_reactor *reactor, struct gori_handle *handle)
+{
+    if (!reactor->is_edge) {
+        set_mask(reactor, handle);
+    }
+}
+
 void gi_reactor_schedule(struct gi_reactor *reactor, struct gori_handle *handle)
 {
     watch(reactor, handle);
-    if (gi_link_is_linked(&handle->link) || (!may_read(handle) && !may_write(handle))) {
+    if ((!may_read(handle) && !may_write(handle)) || gi_link_is_linked(&handle->link)) {
         return;
     }
     if (GI_LIKELY(handle->budget > 0)) {
