@@ -59,7 +59,8 @@ struct gi_uring {
     uint64_t wake_count; /* read from `wake_fd`, of no interest */
     uint64_t stale_completions;
     const struct gori_allocator *allocator;
-    struct GI_ALIGNED(GI_CACHE_LINE) {
+    uint8_t padding[GI_CACHE_LINE]; /* the allocator aligns to less than a cache line */
+    struct {
         struct gi_atomic_bool woken; /* set by whoever wakes, cleared when that was seen */
         int wake_fd;                 /* an eventfd */
     } shared;
