@@ -96,11 +96,19 @@ static GI_COLD bool try_again(struct gi_uring *uring, const struct event *event)
     return true;
 }
 
-/* A receive whose activation ended goes on: behind those that wait for buffers, when it had its
- * one. */
-static void receive_on(struct gi_uring *uring, const struct event *event)
+/*
+ * A multishot operation whose activation ended without an error (the kernel's queue was full, or it
+ * was single-shot to begin with) goes on, and nobody hears of it; one that was asked to end, ends.
+ * A receive that had its one buffer of few goes behind those that wait for theirs.
+ */
+static void go_on(struct gi_uring *uring, const struct event *event)
 {
-    if (event->slot->flags & GI_URING_SLOT_ONCE) {
+    event->slot->flags &= (uint8_t)~GI_URING_SLOT_KERNEL;
+    if (gi_uring_is_ending(event->op)) {
+        gi_uring_finish(uring, event->index, GORI_ECANCELED);
+        return;
+    }
+    if (event->op->kind == GORI_OP_RECV_MULTI && (event->slot->flags & GI_URING_SLOT_ONCE)) {
         if (gi_uring_slots_queued(&uring->slots, GI_URING_QUEUE_PARKED) > 0) {
             gi_uring_park(uring, event->index);
             return;
@@ -144,19 +152,14 @@ static inline bool complete_recv_multi(struct gi_uring *uring, const struct even
     GI_ASSERT(event->flags & IORING_CQE_F_BUFFER);
     struct gori_buffer *buffer = gi_recv_buffers_take(&uring->recv_buffers, event->flags);
     gi_buffers_deliver(uring->recv_buffers.pool, buffer);
-    bool is_last = false;
     event->slot->tries = 0;
-    if (GI_UNLIKELY(!(event->flags & IORING_CQE_F_MORE))) {
-        event->slot->flags &= (uint8_t)~GI_URING_SLOT_KERNEL;
-        is_last = gi_uring_is_ending(event->op);
-        if (!is_last) {
-            receive_on(uring, event);
-        }
-    }
-    (void)deliver(uring, event, event->result, is_last, ret_completion);
+    (void)deliver(uring, event, event->result, false, ret_completion);
     ret_completion->what.buffer = buffer;
     ret_completion->what.data =
         (struct gori_slice){.data = buffer->data, .size = (uint32_t)event->result};
+    if (GI_UNLIKELY(!(event->flags & IORING_CQE_F_MORE))) {
+        go_on(uring, event);
+    }
     return true;
 }
 
@@ -292,17 +295,12 @@ static bool complete_accept(struct gi_uring *uring, const struct event *event,
         return complete_accept_error(uring, event, ret_completion);
     }
     event->slot->tries = 0;
-    bool is_last = false;
-    if (!(event->flags & IORING_CQE_F_MORE)) {
-        event->slot->flags &= (uint8_t)~GI_URING_SLOT_KERNEL;
-        is_last = gi_uring_is_ending(event->op);
-        if (!is_last) {
-            gi_uring_arm(uring, event->index);
-        }
-    }
-    (void)deliver(uring, event, 0, is_last, ret_completion);
+    (void)deliver(uring, event, 0, false, ret_completion);
     ret_completion->what.accepted = event->result;
     uring->last_accepted = event->result;
+    if (!(event->flags & IORING_CQE_F_MORE)) {
+        go_on(uring, event);
+    }
     return true;
 }
 

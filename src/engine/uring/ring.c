@@ -203,7 +203,9 @@ static void take_features(struct gi_ring *ring, uint32_t disabled)
     if (!(disabled & GI_URING_ABS_TIMER) && probe_abs_timer(ring)) {
         ring->features |= GI_URING_ABS_TIMER;
     }
-    if (!(disabled & GI_URING_RESIZE_RINGS) && (ring->features & GI_URING_DEFER_TASKRUN) &&
+    /* The kernel does not say where the array of a resized ring lies: without one only. */
+    uint32_t needed = GI_URING_DEFER_TASKRUN | GI_URING_NO_SQARRAY;
+    if (!(disabled & GI_URING_RESIZE_RINGS) && (ring->features & needed) == needed &&
         probe_resize(ring)) {
         ring->features |= GI_URING_RESIZE_RINGS;
     }

@@ -244,6 +244,9 @@ void gi_uring_finish(struct gi_uring *uring, uint32_t index, int error)
 {
     struct gi_uring_slot *slot = gi_uring_slots_at(&uring->slots, index);
     GI_ASSERT(!(slot->flags & GI_URING_SLOT_KERNEL));
+    if (slot->queue != GI_URING_QUEUE_NONE) {
+        gi_uring_slots_remove(&uring->slots, index); /* its cancel was to be asked for again */
+    }
     slot->result = error;
     gi_uring_slots_push(&uring->slots, GI_URING_QUEUE_READY, index);
 }
