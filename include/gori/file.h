@@ -55,7 +55,7 @@ GORI_API GORI_MUST_USE int gori_root_stat(struct gori_root *root, const char *pa
                                           struct gori_file_info *ret_info);
 
 /** What the file was like when it was opened. */
-GORI_API const struct gori_file_info *gori_file_info(const struct gori_file *file);
+GORI_API const struct gori_file_info *gori_file_describe(const struct gori_file *file);
 
 /**
  * Reads up to `size` bytes at `offset`.  Result: bytes read, short only at the end of the file.

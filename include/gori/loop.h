@@ -116,7 +116,7 @@ GORI_API const char *gori_loop_engine(const struct gori_loop *loop);
 GORI_API const char *gori_loop_engine_reason(const struct gori_loop *loop);
 
 /** Copies the loop's figures.  Thread: the loop's. */
-GORI_API void gori_loop_stats(const struct gori_loop *loop, struct gori_loop_stats *ret_stats);
+GORI_API void gori_loop_read_stats(const struct gori_loop *loop, struct gori_loop_stats *ret_stats);
 
 #ifdef __cplusplus
 }

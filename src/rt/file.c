@@ -76,7 +76,7 @@ int gori_root_stat(struct gori_root *root, const char *path, struct gori_file_in
     return gi_os_stat_beneath(root->descriptor, path, ret_info);
 }
 
-const struct gori_file_info *gori_file_info(const struct gori_file *file)
+const struct gori_file_info *gori_file_describe(const struct gori_file *file)
 {
     return &file->info;
 }

@@ -12,14 +12,14 @@
 static uint32_t sessions_now(struct fixture *f)
 {
     struct gori_loop_stats stats;
-    gori_loop_stats(f->loop, &stats);
+    gori_loop_read_stats(f->loop, &stats);
     return stats.sessions_now;
 }
 
 static uint64_t accept_pauses(struct fixture *f)
 {
     struct gori_loop_stats stats;
-    gori_loop_stats(f->loop, &stats);
+    gori_loop_read_stats(f->loop, &stats);
     return stats.accept_pauses;
 }
 
@@ -117,12 +117,12 @@ GT_TEST(out_of_descriptors_it_backs_off_and_goes_on)
     TURN_UNTIL(&f, f.opened == DESCRIPTORS - 1);
     gori_time before = gi_sim_now(f.sim);
     struct gori_loop_stats stats;
-    gori_loop_stats(f.loop, &stats);
+    gori_loop_read_stats(f.loop, &stats);
     uint64_t turns_before = stats.turns;
     while (gi_sim_now(f.sim) < before + 10 * GORI_SECONDS) {
         GT_CHECK(gori_loop_turn(f.loop, GORI_SECONDS) >= 0);
     }
-    gori_loop_stats(f.loop, &stats);
+    gori_loop_read_stats(f.loop, &stats);
     GT_CHECK(stats.turns - turns_before < 60); /* no spin */
     GT_CHECK(stats.accept_pauses >= 10);
     GT_EQUAL(stats.sessions_refused, 0);
@@ -151,7 +151,7 @@ GT_TEST(at_the_limit_of_the_loop_it_waits_for_room)
     GT_EQUAL(sessions_now(&f), 2);
     GT_CHECK(accept_pauses(&f) > 0);
     struct gori_loop_stats stats;
-    gori_loop_stats(f.loop, &stats);
+    gori_loop_read_stats(f.loop, &stats);
     GT_CHECK(stats.sessions_refused > 0); /* accepted before it was known */
     for (int i = 0; i < 4; i++) {
         gt_peer_close(&peers[i]);

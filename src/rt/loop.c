@@ -326,7 +326,7 @@ const char *gori_loop_engine_reason(const struct gori_loop *loop)
     return loop->fallback_reason;
 }
 
-void gori_loop_stats(const struct gori_loop *loop, struct gori_loop_stats *ret_stats)
+void gori_loop_read_stats(const struct gori_loop *loop, struct gori_loop_stats *ret_stats)
 {
     struct gi_engine_stats engine = {0};
     loop->engine->impl->stats(loop->engine, &engine);

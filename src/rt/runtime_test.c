@@ -77,7 +77,7 @@ static void ended(struct gori_runtime *runtime, uint32_t worker, struct gori_loo
 {
     struct stage *stage = gori_runtime_user(runtime);
     struct gori_loop_stats stats;
-    gori_loop_stats(loop, &stats);
+    gori_loop_read_stats(loop, &stats);
     GT_EQUAL(stats.sessions_now, 0);
     GT_CHECK(worker < gori_runtime_workers(runtime));
     gi_atomic_u32_add(&stage->ended, 1, GI_RELAXED);

@@ -281,7 +281,7 @@ SESSION_TEST(a_pause_holds_in_order_and_bounded)
     GT_EQUAL(f.calls, 1); /* stopped inside the first delivery */
     GT_EQUAL(f.received_bytes, 100);
     struct gori_loop_stats stats;
-    gori_loop_stats(f.loop, &stats);
+    gori_loop_read_stats(f.loop, &stats);
     GT_CHECK(stats.buffers_held_now <= 300); /* what came before the cancel */
     for (int i = 0; i < 20; i++) {
         uint32_t calls = f.calls;
@@ -376,7 +376,7 @@ SESSION_TEST(sends_of_one_turn_are_one_send)
     struct gori_block *block;
     GT_EQUAL(gori_block_create(NULL, f.received, 1000, &block), 0);
     struct gori_loop_stats before;
-    gori_loop_stats(f.loop, &before);
+    gori_loop_read_stats(f.loop, &before);
     for (int i = 0; i < 15; i++) {
         GT_EQUAL(gori_session_send(f.session, "abcd", 4), 0);
         GT_EQUAL(gori_session_send_block(f.session, block), 0);
@@ -386,7 +386,7 @@ SESSION_TEST(sends_of_one_turn_are_one_send)
     peer_read_bytes(&f, &peer, 15 * 1004);
     turns(&f, 2);
     struct gori_loop_stats after;
-    gori_loop_stats(f.loop, &after);
+    gori_loop_read_stats(f.loop, &after);
     GT_EQUAL(after.completions - before.completions, 1);
     GT_EQUAL(gori_session_send_bytes(f.session), 0);
     GT_EQUAL(after.send_bytes_now, 0);

@@ -219,7 +219,7 @@ static void write_lines(struct lines *lines, const struct gori_file_info *info, 
 static int read_body(struct gi_web_cache *cache, struct gori_file *file,
                      struct gori_block **ret_body)
 {
-    uint64_t size = gori_file_info(file)->size;
+    uint64_t size = gori_file_describe(file)->size;
     if (size == 0) {
         *ret_body = NULL;
         return 0;
@@ -243,7 +243,7 @@ static int read_body(struct gi_web_cache *cache, struct gori_file *file,
 static int make_file(struct gi_web_cache *cache, struct gori_slice name, struct gori_file *open,
                      int64_t wall_seconds, struct gi_web_file **ret_file)
 {
-    const struct gori_file_info *info = gori_file_info(open);
+    const struct gori_file_info *info = gori_file_describe(open);
     bool is_small = info->size <= cache->config.file_bytes_max;
     struct lines lines;
     const struct gori_slice disk_name = {(const uint8_t *)cache->disk_name,
@@ -303,7 +303,7 @@ static int load_once(struct gi_web_cache *cache, struct gori_slice name, int64_t
     if (result < 0) {
         return result;
     }
-    if (gori_file_info(open)->is_directory) {
+    if (gori_file_describe(open)->is_directory) {
         gori_file_unref(open);
         return name.data[name.size - 1] == '/' ? GORI_ENOTFOUND : GI_WEB_IS_FOLDER;
     }

@@ -778,7 +778,7 @@ GT_TEST(receives_wait_for_buffers_in_turn_and_resume)
     }
     GT_EQUAL(held, BUFFERS);
     struct gori_loop_stats stats;
-    gori_loop_stats(fixture.loop, &stats);
+    gori_loop_read_stats(fixture.loop, &stats);
     GT_EQUAL(stats.buffers_held_now, BUFFERS);
     GT_CHECK(stats.buffers_now <= BUFFERS);
     for (;;) {

@@ -818,7 +818,7 @@ GT_TEST(a_receive_buffer_is_forwarded_without_a_copy)
     GT_CHECK(relay.kept > 0);
     fixture_settle(&fixture);
     struct gori_loop_stats stats;
-    gori_loop_stats(fixture.loop, &stats);
+    gori_loop_read_stats(fixture.loop, &stats);
     GT_EQUAL(stats.buffers_held_now, 0);
     fixture_hang_up(to);
     fixture_hang_up(from);
@@ -868,7 +868,7 @@ static struct gori_file *make_file(struct gori_root **ret_root, size_t size, con
     GT_EQUAL(fclose(stream), 0);
     GT_EQUAL(gori_root_open(NULL, folder, ret_root), 0);
     GT_EQUAL(gori_root_open_file(*ret_root, name, &file), 0);
-    GT_EQUAL(gori_file_info(file)->size, size);
+    GT_EQUAL(gori_file_describe(file)->size, size);
     GT_EQUAL(unlink(path), 0);
     GT_EQUAL(rmdir(folder), 0);
     return file;

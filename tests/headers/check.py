@@ -10,7 +10,7 @@ import pathlib
 import subprocess
 import sys
 
-WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wundef", "-Werror"]
+WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Wconversion", "-Wundef", "-Werror"]
 
 
 def compile_alone(compiler, language, standard, header, include):

@@ -182,7 +182,7 @@ void sim_run_until(struct sim_run *run, bool (*is_done)(void *user), void *user)
 static void check_figures(struct sim_run *run, const struct gori_loop *loop)
 {
     struct gori_loop_stats stats;
-    gori_loop_stats(loop, &stats);
+    gori_loop_read_stats(loop, &stats);
     SIM_CHECK(run, stats.sessions_now + stats.sessions_closed >= stats.sessions_opened);
     SIM_CHECK(run, stats.buffers_held_now <= stats.buffers_now);
 }
