@@ -83,12 +83,14 @@ static struct connection *connection_of(struct gori_session *session)
 
 /* Pending requests ------------------------------------------------------------------------- */
 
+/* The header that is being read counts too: its name may be known already. */
 static void copy_parser(struct pending *pending, const struct gi_http1_parser *parser)
 {
+    size_t count =
+        gi_min_size((size_t)parser->head.header_count + 1, parser->limits.header_count);
     pending->parser = *parser;
     pending->parser.head.headers = pending->headers;
-    memcpy(pending->headers, parser->head.headers,
-           parser->head.header_count * sizeof(struct gi_http1_header));
+    memcpy(pending->headers, parser->head.headers, count * sizeof(struct gi_http1_header));
 }
 
 /* Keeps what the server's parser knows.  Result: NULL when there is no memory. */
