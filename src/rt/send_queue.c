@@ -192,8 +192,8 @@ static struct gori_slice *growing_piece(struct gi_send_queue *queue)
     return slice;
 }
 
-static void release_chunk(struct gi_send_queue *queue, struct gi_send_pools *pools,
-                          struct gi_send_chunk *chunk)
+static GI_ALWAYS_INLINE void release_chunk(struct gi_send_queue *queue, struct gi_send_pools *pools,
+                                           struct gi_send_chunk *chunk)
 {
     GI_ASSERT(chunk->pieces > 0);
     if (--chunk->pieces == 0) {
@@ -321,8 +321,8 @@ static int copy_rest(struct gi_send_queue *queue, struct gi_send_pools *pools, c
     return GORI_ENOMEM;
 }
 
-int gi_send_queue_copy(struct gi_send_queue *queue, struct gi_send_pools *pools, const void *data,
-                       size_t size)
+static GI_NOINLINE int copy_more(struct gi_send_queue *queue, struct gi_send_pools *pools,
+                                 const void *data, size_t size)
 {
     struct gori_slice *slice = growing_piece(queue);
     size_t grown = 0;
@@ -348,6 +348,35 @@ int gi_send_queue_copy(struct gi_send_queue *queue, struct gi_send_pools *pools,
     }
     queue->bytes += size;
     return 0;
+}
+
+/* The first piece of an empty queue, when it fits a chunk: what an echo or a small answer is. */
+static GI_ALWAYS_INLINE int copy_first(struct gi_send_queue *queue, struct gi_send_pools *pools,
+                                       const void *data, size_t size)
+{
+    struct gi_send_chunk *chunk = gi_pool_acquire(&pools->chunks);
+    if (GI_UNLIKELY(chunk == NULL)) {
+        return GORI_ENOMEM;
+    }
+    memcpy(chunk->bytes, data, size);
+    chunk->used = (uint32_t)size;
+    chunk->pieces = 1;
+    queue->chunk = chunk;
+    queue->slices[0] = (struct gori_slice){chunk->bytes, size};
+    queue->owners[0] = (uintptr_t)chunk | OWNER_CHUNK;
+    queue->first = 0;
+    queue->count = 1;
+    queue->bytes = size;
+    return 0;
+}
+
+int gi_send_queue_copy(struct gi_send_queue *queue, struct gi_send_pools *pools, const void *data,
+                       size_t size)
+{
+    if (GI_LIKELY(queue->bytes == 0 && size <= GI_SEND_CHUNK_BYTES)) {
+        return copy_first(queue, pools, data, size);
+    }
+    return copy_more(queue, pools, data, size);
 }
 
 int gi_send_queue_push_block(struct gi_send_queue *queue, struct gi_send_pools *pools,
@@ -415,10 +444,8 @@ static uint32_t gather(const struct run *head)
     return count;
 }
 
-void gi_send_queue_next(struct gi_send_queue *queue, struct gi_send_batch *ret_batch)
+static GI_NOINLINE void next_of_many(struct gi_send_queue *queue, struct gi_send_batch *ret_batch)
 {
-    GI_ASSERT(queue->bytes > 0);
-    GI_ASSERT(queue->in_flight == 0);
     struct run head = head_run(queue);
     uint32_t first = *head.first;
     uint32_t count = 1;
@@ -434,6 +461,26 @@ void gi_send_queue_next(struct gi_send_queue *queue, struct gi_send_batch *ret_b
     }
     GI_ASSERT(count > 0);
     queue->in_flight = (uint8_t)count;
+}
+
+/* Whether all there is is one piece of copied bytes, in the queue itself. */
+static GI_ALWAYS_INLINE bool is_single_copy(const struct gi_send_queue *queue)
+{
+    return queue->count == 1 && queue->first_page == NULL &&
+           (queue->owners[queue->first] & OWNER_MASK) == OWNER_CHUNK;
+}
+
+void gi_send_queue_next(struct gi_send_queue *queue, struct gi_send_batch *ret_batch)
+{
+    GI_ASSERT(queue->bytes > 0);
+    GI_ASSERT(queue->in_flight == 0);
+    if (GI_UNLIKELY(!is_single_copy(queue))) {
+        next_of_many(queue, ret_batch);
+        return;
+    }
+    ret_batch->pieces = queue->slices + queue->first;
+    ret_batch->count = 1;
+    queue->in_flight = 1;
 }
 
 /* Gives the last piece in flight back what `gather` cut off. */
@@ -465,10 +512,9 @@ static bool consume_piece(struct gori_slice *slice, uintptr_t owner, uint64_t *b
     return slice->size == 0;
 }
 
-size_t gi_send_queue_advance(struct gi_send_queue *queue, struct gi_send_pools *pools,
-                             uint64_t bytes)
+static GI_NOINLINE size_t advance_many(struct gi_send_queue *queue, struct gi_send_pools *pools,
+                                       uint64_t bytes)
 {
-    GI_ASSERT(queue->in_flight > 0);
     size_t bytes_before = queue->bytes;
     struct run head = head_run(queue);
     restore_cut(&head, queue->in_flight);
@@ -492,6 +538,20 @@ size_t gi_send_queue_advance(struct gi_send_queue *queue, struct gi_send_pools *
         remove_page(queue, pools, queue->first_page);
     }
     return bytes_before - queue->bytes;
+}
+
+size_t gi_send_queue_advance(struct gi_send_queue *queue, struct gi_send_pools *pools,
+                             uint64_t bytes)
+{
+    GI_ASSERT(queue->in_flight > 0);
+    if (GI_UNLIKELY(bytes != queue->bytes || !is_single_copy(queue))) {
+        return advance_many(queue, pools, bytes);
+    }
+    queue->bytes = 0;
+    queue->count = 0;
+    queue->in_flight = 0;
+    release_chunk(queue, pools, owner_pointer(queue->owners[queue->first]));
+    return bytes;
 }
 
 void gi_send_queue_clear(struct gi_send_queue *queue, struct gi_send_pools *pools)

@@ -35,6 +35,7 @@ enum gi_session_state {
 #define GI_SESSION_SEND_FAILED  0x0100 /* what the peer sent before is still read */
 #define GI_SESSION_CLOSE_OPENED 0x0200 /* close after flush was asked for while opening */
 #define GI_SESSION_UNBORN       0x0400 /* its connect failed at once: nobody knows of it */
+#define GI_SESSION_OPENED       0x0800 /* was open, counted in stats.sessions_opened */
 
 /**
  * A session.  The members up to `queue` are what a message touches; `handle`, `timer` and the last

@@ -136,6 +136,7 @@ void gi_session_opened(struct gori_session *session)
     session->state = GI_SESSION_OPEN;
     session->progress_at = loop->now;
     session->total_at = gi_add_saturated_u64(loop->now, session->class->options.total_timeout);
+    session->flags |= GI_SESSION_OPENED;
     loop->stats.sessions_opened++;
     if ((session->flags & GI_SESSION_CLOSE_OPENED) != 0) {
         gi_session_close_gracefully(session, GORI_CLOSE_LOCAL);
@@ -230,7 +231,7 @@ void gi_session_handle_closed(struct gori_handle *handle)
     }
     (void)gi_id_table_remove(&loop->sessions, session->id); /* it is the session */
     loop->stats.sessions_now--;
-    loop->stats.sessions_closed++;
+    loop->stats.sessions_closed += (session->flags & GI_SESSION_OPENED) != 0;
     gori_session_ref(session);
     bool is_born = (session->flags & GI_SESSION_UNBORN) == 0;
     if (is_born && session->class->events->on_close != NULL) {

@@ -126,6 +126,7 @@ static void send_done(struct gori_op *op, const struct gori_completion *completi
 /* Whether `size` more bytes may be queued: 0, or why not. */
 static int admit(struct gori_session *session, size_t size)
 {
+    GI_DASSERT(gi_loop_on_thread(session->class->loop));
     if (GI_UNLIKELY(session->state > GI_SESSION_OPEN ||
                     (session->flags & (GI_SESSION_SHUTDOWN | GI_SESSION_SEND_FAILED |
                                        GI_SESSION_CLOSE_OPENED)) != 0)) {
