@@ -125,7 +125,7 @@ int command_serve(int argc, char **argv)
     struct serve serve = {.log_descriptor = -1};
     struct gori_web_config *web = &serve.web;
     const char *log_name = NULL;
-    uint64_t cache_file_bytes = 64 << 10;
+    uint64_t cache_file_bytes = 16 << 10;
     const struct command command = {
         .name = "serve",
         .summary = "a web server for the files of a folder",
@@ -148,7 +148,7 @@ int command_serve(int argc, char **argv)
              &server.drain_timeout},
             {"--cache-bytes", "N", "memory of each worker for hot files (64m)", OPTION_BYTES,
              &web->cache_bytes},
-            {"--cache-file-bytes", "N", "larger files are sent from the disk (64k)", OPTION_BYTES,
+            {"--cache-file-bytes", "N", "larger files are sent from the disk (16k)", OPTION_BYTES,
              &cache_file_bytes},
             {"--hidden", NULL, "serve names that begin with a dot", OPTION_FLAG,
              &web->hidden_files},

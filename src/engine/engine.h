@@ -70,6 +70,7 @@ struct gi_listen_options {
     uint32_t backlog;
     bool reuse_port;
     bool ipv6_only;
+    bool no_delay; /* for the connections, from the first one on */
 };
 
 /** Figures that an engine counts for gori_loop_stats. */

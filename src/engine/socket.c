@@ -18,6 +18,7 @@ static int listen_on(struct gi_engine *engine, const struct gori_addr *addr,
     uint32_t flags = GI_OS_BLOCKING;
     flags |= options->reuse_port ? GI_OS_REUSE_PORT : 0;
     flags |= options->ipv6_only ? GI_OS_IPV6_ONLY : 0;
+    flags |= options->no_delay ? GI_OS_NO_DELAY : 0;
     int fd;
     int error = gi_os_listen(addr, options->backlog, flags, &fd);
     if (error == 0) {

@@ -32,6 +32,7 @@ uint64_t gi_os_entropy(void);
 #define GI_OS_BLOCKING   0x1 /* leave O_NONBLOCK unset, as io_uring needs it */
 #define GI_OS_REUSE_PORT 0x2
 #define GI_OS_IPV6_ONLY  0x4
+#define GI_OS_NO_DELAY   0x8 /* on a listener: what it accepts does not gather small sends */
 
 /** A stream socket that is bound and listens.  A dead UNIX path is taken over, a live one is not.
  */

@@ -438,6 +438,7 @@ int gori_listener_open(struct gori_loop *loop, const struct gori_listener_config
         .backlog = config->backlog != 0 ? config->backlog : BACKLOG,
         .reuse_port = config->reuse_port,
         .ipv6_only = config->ipv6_only,
+        .no_delay = !config->options.delay,
     };
     const struct gi_socket_calls *sockets = loop->engine->impl->sockets;
     gori_native native;

@@ -158,6 +158,7 @@ static int bind_all(struct gori_runtime *runtime, struct port *port)
         .backlog = port->config.backlog == 0 ? GI_BACKLOG : port->config.backlog,
         .reuse_port = runtime->config.workers > 1,
         .ipv6_only = port->config.ipv6_only,
+        .no_delay = !port->config.options.delay,
     };
     for (uint32_t i = 0; i < runtime->config.workers; i++) {
         int result = bind_next(port, i, &options);

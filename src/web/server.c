@@ -54,7 +54,7 @@ static void set_defaults(struct gori_web_config *config)
     set_default_u64(&config->cache_bytes, (uint64_t)64 << 20);
     set_default_u32(&config->cache_files, 4096);
     set_default_u32(&config->cache_open_files, 256);
-    set_default_u32(&config->cache_file_bytes, (uint32_t)64 << 10);
+    set_default_u32(&config->cache_file_bytes, (uint32_t)16 << 10);
 }
 
 static bool is_valid(const struct gori_web_config *config)

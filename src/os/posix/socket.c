@@ -135,6 +135,10 @@ static int set_listen_options(int fd, enum gori_addr_family family, uint32_t fla
         /* Set both ways: the default is the administrator's. */
         error = set_option(fd, IPPROTO_IPV6, IPV6_V6ONLY, (flags & GI_OS_IPV6_ONLY) ? 1 : 0);
     }
+    if (error == 0 && family != GORI_ADDR_UNIX && (flags & GI_OS_NO_DELAY)) {
+        /* Before it listens: a connection inherits what holds when it is made, not accepted. */
+        error = gi_os_set_no_delay(fd, true);
+    }
     return error;
 }
 

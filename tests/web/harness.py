@@ -1,0 +1,209 @@
+# SPDX-License-Identifier: MIT
+"""What the tests of `gori serve` stand on: the server as a process, and a client that believes
+nothing: it reads responses byte by byte as the framing says, and knows when a stream went wrong."""
+
+import functools
+import os
+import pathlib
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import unittest
+
+PATIENCE = 20  # seconds until a hang counts as one; nothing depends on how many
+
+PROGRAM = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else None
+ENGINE = sys.argv[2] if len(sys.argv) > 2 else "auto"
+
+
+class Server:
+    """`gori serve` on a port of the system's choice."""
+
+    def __init__(self, root, *options, limit=None):
+        self.errors = tempfile.TemporaryFile(mode="w+")
+        command = [str(PROGRAM), "serve", str(root), "--listen", "127.0.0.1:0",
+                   "--engine", ENGINE, "--workers", "1", *map(str, options)]
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=self.errors,
+                                        text=True, preexec_fn=limit)
+        line = self.process.stdout.readline()
+        if not line.startswith("listening on "):
+            raise AssertionError(f"the server does not listen: {line!r} {self.complaints()}")
+        self.port = int(line.rsplit(":", 1)[1])
+
+    def complaints(self):
+        """What it wrote to standard error so far."""
+        self.errors.seek(0)
+        return self.errors.read()
+
+    def signal(self, number=signal.SIGTERM):
+        self.process.send_signal(number)
+
+    def wait(self):
+        status = self.process.wait(timeout=PATIENCE)
+        self.process.stdout.close()
+        return status
+
+    def stop(self):
+        """Ends it, whatever it does; the exit status."""
+        if self.process.returncode is not None:
+            return self.process.returncode
+        self.signal()
+        try:
+            return self.process.wait(timeout=PATIENCE)
+        finally:
+            self.process.kill()
+            self.process.stdout.close()
+            self.errors.close()
+
+    def descriptors(self):
+        return len(os.listdir(f"/proc/{self.process.pid}/fd"))
+
+
+class Response:
+    """One response: its status, its headers by lower-case name, its body."""
+
+    def __init__(self, head):
+        lines = head.decode("latin-1").split("\r\n")
+        version, status, self.reason = lines[0].split(" ", 2)
+        if version != "HTTP/1.1":
+            raise AssertionError(f"no status line: {lines[0]!r}")
+        self.status = int(status)
+        self.headers = {}
+        for line in lines[1:]:
+            name, value = line.split(": ", 1)
+            if name.lower() in self.headers:
+                raise AssertionError(f"header {name} twice")
+            self.headers[name.lower()] = value
+        self.body = b""
+
+    def __getitem__(self, name):
+        return self.headers.get(name.lower())
+
+
+class Closed(Exception):
+    """The server ended the connection where a response, or the rest of one, was due."""
+
+
+class Client:
+    """A connection.  Everything that arrives is read in order; nothing may be left over."""
+
+    def __init__(self, port):
+        self.socket = socket.socket()
+        self.socket.settimeout(PATIENCE)
+        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.socket.connect(("127.0.0.1", port))
+        self.data = bytearray()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.socket.close()
+
+    def send(self, data):
+        self.socket.sendall(data)
+
+    def fill(self):
+        try:
+            data = self.socket.recv(1 << 18)
+        except ConnectionResetError as error:
+            raise Closed("reset") from error
+        if not data:
+            raise Closed(f"end after {bytes(self.data[:200])!r}")
+        self.data += data
+
+    def take(self, size):
+        while len(self.data) < size:
+            self.fill()
+        taken = bytes(self.data[:size])
+        del self.data[:size]
+        return taken
+
+    def response(self, method="GET"):
+        while b"\r\n\r\n" not in self.data:
+            self.fill()
+        response = Response(self.take(self.data.index(b"\r\n\r\n") + 4)[:-4])
+        if method != "HEAD" and response.status not in (204, 304):
+            response.body = self.take(int(response["Content-Length"]))
+        return response
+
+    def get(self, path="/", method="GET", version="1.1", **headers):
+        self.send(request(path, method, version, **headers))
+        return self.response(method)
+
+    def is_open(self):
+        """Whether the connection answers another request."""
+        return self.get("/").status == 200
+
+    def rest(self):
+        """Everything up to the end of the stream."""
+        try:
+            while True:
+                self.fill()
+        except Closed:
+            return self.take(len(self.data))
+
+
+def request(path="/", method="GET", version="1.1", **headers):
+    """A request head; Range_ and the like become headers, an underscore being a dash."""
+    lines = [f"{method} {path} HTTP/{version}", "Host: test"]
+    lines += [f"{name.replace('_', '-')}: {value}" for name, value in headers.items()]
+    return ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1")
+
+
+@functools.lru_cache
+def pattern(size):
+    """Bytes of which each eight say where they are."""
+    return b"".join(number.to_bytes(8, "big") for number in range((size + 7) // 8))[:size]
+
+
+class Case(unittest.TestCase):
+    """Tests that share one server and one folder."""
+
+    options = ()
+    server = None
+
+    @classmethod
+    def setUpClass(cls):
+        cls.root = pathlib.Path(tempfile.mkdtemp(prefix="gori-web-"))
+        cls.addClassCleanup(shutil.rmtree, cls.root, ignore_errors=True)
+        cls.build()
+        cls.server = Server(cls.root, *cls.options)
+        cls.addClassCleanup(cls.ended)
+
+    @classmethod
+    def ended(cls):
+        status = cls.server.stop()
+        if status != 0:
+            raise AssertionError(f"the server ended with status {status}")
+
+    @classmethod
+    def build(cls):
+        cls.write("index.html", b"<!doctype html><title>index</title>")
+
+    @classmethod
+    def write(cls, name, data):
+        path = cls.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+        return path
+
+    def client(self):
+        client = Client(self.server.port)
+        self.addCleanup(client.socket.close)
+        return client
+
+    def ask(self, data, method="GET"):
+        """The response to `data` on a connection of its own, and whether that was closed."""
+        with Client(self.server.port) as client:
+            client.send(data)
+            response = client.response(method)
+            closed = response["Connection"] == "close"
+            if closed:
+                self.assertEqual(client.rest(), b"", "bytes after the last response")
+            else:
+                self.assertTrue(client.is_open())
+            return response, closed
