@@ -125,10 +125,13 @@ static void end_dies(struct gi_sim *sim, struct gi_sim_end *end)
 static void reset_arrives(struct gi_sim *sim, struct gi_sim_event *event)
 {
     struct gi_sim_end *end = gori_container_of(event, struct gi_sim_end, cut);
-    if (end->closed || end->dead) {
+    if (end->dead) {
         return;
     }
     end_dies(sim, end);
+    if (end->closed) {
+        return;
+    }
     end->error = end->ended ? GORI_EPIPE : GORI_ECONNRESET;
     if (gi_sim_chance(sim, sim->config.faults.discard)) {
         ring_clear(&end->in);
@@ -151,13 +154,13 @@ static void send_reset(struct gi_sim *sim, struct gi_sim_end *end)
 
 static bool can_flow(struct gi_sim_end *end)
 {
-    if (end->dead || end->end_sent) {
+    struct gi_sim_end *other = other_end(end);
+    if (end->dead || end->end_sent || other->dead) {
         return false;
     }
     if (end->out.size == 0) {
         return end->shut;
     }
-    struct gi_sim_end *other = other_end(end);
     return other->closed || ring_room(&other->in) > 0;
 }
 
