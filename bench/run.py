@@ -61,9 +61,11 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
         prog="./dev bench", description="Measures gori and its peers.",
         epilog="Example: ./dev bench echo --connections 50,200 --rounds 9 --json echo.json")
     commands = parser.add_subparsers(dest="command", required=True, metavar="NAME")
+    echoes = []
     for name, text in (("echo", "64-byte ping-pong: everybody"),
                        ("overhead", "the same, gori and the hand-written minimum only")):
         echo = commands.add_parser(name, help=text)
+        echoes.append(echo)
         add_measuring_options(echo)
         echo.add_argument("--connections", type=counts, default=[1, 50, 200])
         echo.add_argument("--workers", type=counts, default=[1])
@@ -71,6 +73,9 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     web = commands.add_parser("web", help="static files over keep-alive")
     add_measuring_options(web)
     web.add_argument("--connections", type=counts, default=[50])
+    for parser_of_load in (*echoes, web):
+        parser_of_load.add_argument("--pace", choices=("free", "step"), default="free",
+                                    help="each connection by itself, or all together")
     resting = commands.add_parser("idle", help="what connections cost that do nothing")
     add_measuring_options(resting)
     resting.add_argument("--count", type=int, default=10000, help="idle connections")
@@ -134,7 +139,8 @@ def run_echo(options: argparse.Namespace) -> bool:
     good = True
     for workers in options.workers:
         scenario = build(options.build / "bench", options.build, options.gori,
-                         options.connections, options.size)
+                         options.connections,
+                         ("--pace", options.pace, "--size", str(options.size)))
         if workers != 1:
             print(f"\n{workers} workers")
         good &= run_scenario(options, scenario, settings_of(options, workers, 15))
@@ -143,7 +149,8 @@ def run_echo(options: argparse.Namespace) -> bool:
 
 def run_web(options: argparse.Namespace) -> bool:
     site = scenarios.Site()
-    scenario = scenarios.web(site, options.build, options.gori, options.connections[0])
+    scenario = scenarios.web(site, options.build, options.gori, options.connections[0],
+                             ("--pace", options.pace))
     return run_scenario(options, scenario, settings_of(options, 1, 15))
 
 

@@ -12,11 +12,11 @@ from typing import Sequence
 from . import contestants, report
 from .contestants import Contestant
 from .figures import Spread, Verdict, ratios
-from .load import Generator, Idle, Work
+from .load import Generator, Idle, Load, Work
 from .processes import Failure
 from .result import envelope
 from .rounds import progress
-from .settings import Settings
+from .settings import SLICE_S, Settings
 
 FEW = 100
 BYTES_TARGET = 600.0
@@ -44,15 +44,18 @@ def measure_active(entry: Contestant, generator: Generator, count: int,
     few: list[float] = []
     many: list[float] = []
     errors = 0
-    with entry.start(settings) as small, \
-            entry.start(settings) as large, \
+    with entry.start(settings) as small, entry.start(settings) as large, \
             Idle(generator, small, FEW), Idle(generator, large, count):
-        for turn in range(settings.rounds):
-            pair = [(small, few), (large, many)]
-            for server, figures in pair if turn % 2 == 0 else reversed(pair):
-                found = generator.run(server, ACTIVE, settings.seconds, settings.warmup)
-                figures.append(found["cpu_ns"])
-                errors += found["errors"]
+        for _ in range(settings.rounds):
+            with Load(generator, small, ACTIVE, SLICE_S, settings.warmup) as among_few, \
+                    Load(generator, large, ACTIVE, SLICE_S, settings.warmup) as among_many:
+                pair = [among_few, among_many]
+                for turn in range(settings.slices()):
+                    for load in pair if turn % 2 == 0 else reversed(pair):
+                        load.run_slice()
+                few.append(among_few.report()["cpu_ns"])
+                many.append(among_many.report()["cpu_ns"])
+                errors += among_few.total["errors"] + among_many.total["errors"]
     return {"cpu_ns_among_few": few, "cpu_ns_among_many": many, "errors": errors,
             "active_ratio": asdict(Spread.of(ratios(many, few)))}
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import select
 import shutil
 import signal
 import subprocess
@@ -27,11 +28,10 @@ class Work:
     connections: int
     options: tuple[str, ...] = field(default=())
 
-    def command(self, program: Path, server: Server, cpu: int, seconds: float,
-                warmup: float) -> list[str]:
+    def command(self, program: Path, server: Server, cpu: int, seconds: float) -> list[str]:
         return [str(program), self.protocol, server.address,
                 "--connections", str(self.connections), "--cpu", str(cpu),
-                "--seconds", str(seconds), "--warmup", str(warmup), *self.options]
+                "--seconds", str(seconds), *self.options]
 
 
 def finish(command: Sequence[str], limit: float, place: Callable[[], None]) -> str:
@@ -65,16 +65,6 @@ class Generator:
         self.cpu = settings.load_cpus[0]
         self.place = placed(settings.load_cpus, settings.realtime)
 
-    def run(self, server: Server, work: Work, seconds: float, warmup: float) -> dict:
-        """One run; the report of the generator with the server's CPU time per request added."""
-        command = work.command(self.program, server, self.cpu, seconds, warmup)
-        command += ["--watch", ",".join(map(str, server.processes()))]
-        report = json.loads(finish(command, seconds + warmup + RUN_MARGIN_S, self.place))
-        if report["requests"] == 0:
-            raise Failure(f"no request was answered: {report['error_kinds'] or 'no errors either'}")
-        report["cpu_ns"] = report["server_run_ns"] / report["requests"]
-        return report
-
     def system_calls(self, server: Server, work: Work,
                      seconds: float) -> tuple[Optional[float], str]:
         """System calls of the server per request and what counted them, or None and why not."""
@@ -92,7 +82,7 @@ class Generator:
         with tempfile.NamedTemporaryFile("r") as counts:
             command = ["perf", "stat", "-x", ",", "-o", counts.name, "-e", "raw_syscalls:sys_enter",
                        "-p", ",".join(map(str, server.processes())), "--"]
-            command += work.command(self.program, server, self.cpu, seconds, 0)
+            command += work.command(self.program, server, self.cpu, seconds)
             report = json.loads(finish(command, seconds + RUN_MARGIN_S, self.place))
             for line in counts.read().splitlines():
                 fields = line.split(",")
@@ -109,12 +99,71 @@ class Generator:
                                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
             try:
                 time.sleep(0.3)
-                command = work.command(self.program, server, self.cpu, seconds, 0)
+                command = work.command(self.program, server, self.cpu, seconds)
                 report = json.loads(finish(command, seconds + RUN_MARGIN_S, self.place))
             finally:
                 tracer.send_signal(signal.SIGINT)
                 tracer.wait()
             return strace_total(counts.read()) / report["requests"], "strace"
+
+
+class Load:
+    """A load generator with its connections open, idle until it is told to run a slice.  Nothing is
+    in flight between slices, so the server sleeps then and its run time is exact."""
+
+    def __init__(self, generator: Generator, server: Server, work: Work, slice_seconds: float,
+                 warmup: float) -> None:
+        command = work.command(generator.program, server, generator.cpu, slice_seconds)
+        command += ["--warmup", str(warmup), "--slices", "stdin",
+                    "--watch", ",".join(map(str, server.processes()))]
+        self.total: dict = {}
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        stderr=subprocess.PIPE, text=True,
+                                        preexec_fn=generator.place)
+        try:
+            if self._line() != "ready":
+                raise Failure("the load generator is not ready")
+        except Failure:
+            self.close()
+            raise
+
+    def _line(self) -> str:
+        assert self.process.stdout is not None
+        if not select.select([self.process.stdout], [], [], RUN_MARGIN_S)[0]:
+            raise Failure(f"the load generator says nothing for {RUN_MARGIN_S:.0f} s")
+        line = self.process.stdout.readline().strip()
+        if not line:
+            assert self.process.stderr is not None
+            raise Failure(self.process.stderr.read().strip() or "the load generator ended")
+        return line
+
+    def run_slice(self) -> None:
+        assert self.process.stdin is not None
+        try:
+            self.process.stdin.write("go\n")
+            self.process.stdin.flush()
+        except OSError as error:
+            raise Failure(f"the load generator gave up: {self.total.get('error_kinds')}") from error
+        self.total = json.loads(self._line())
+
+    def report(self) -> dict:
+        """All slices together, with the server's CPU time per request."""
+        if not self.total.get("requests"):
+            raise Failure(f"no request was answered: {self.total.get('error_kinds')}")
+        return {**self.total, "cpu_ns": self.total["server_run_ns"] / self.total["requests"]}
+
+    def close(self) -> None:
+        try:
+            self.process.communicate(timeout=RUN_MARGIN_S)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.communicate()
+
+    def __enter__(self) -> "Load":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
 
 class Idle:

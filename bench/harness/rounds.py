@@ -1,18 +1,21 @@
 # SPDX-License-Identifier: MIT
-"""Interleaved rounds: in each round every contestant runs once, and the order rotates, so that no
-contestant always meets the machine in the same mood or after the same neighbour."""
+"""Interleaved rounds.  In each round all contestants stand ready and take turns in slices of a few
+hundredths of a second, the order rotating: the machine's mood lasts longer than that, so all meet
+the same one.  Each round begins with fresh processes: no accident of memory layout stays.
+"""
 
 from __future__ import annotations
 
 import sys
+from contextlib import ExitStack
 from typing import Sequence
 
 from .contestants import Contestant
 from .figures import Spread, Verdict, ratios
-from .load import Generator
-from .processes import Failure
+from .load import Generator, Load
+from .processes import Failure, Server
 from .scenarios import Case, Scenario
-from .settings import Settings
+from .settings import SLICE_S, Settings
 
 
 def progress(text: str) -> None:
@@ -51,28 +54,57 @@ class CaseRun:
         self.reports[entry.name] = []
 
 
-def run_once(generator: Generator, entry: Contestant, case: Case, settings: Settings,
-             run: CaseRun, count_calls: bool) -> None:
-    with entry.start(settings) as server:
-        report = generator.run(server, case.work, settings.seconds, settings.warmup)
-        if count_calls:
-            seconds = min(1.0, settings.seconds)
-            run.system_calls[entry.name] = generator.system_calls(server, case.work, seconds)
-    run.reports[entry.name].append(report)
-    if server.exit_status != 0:
-        run.warnings.append(f"{entry.name} ended with status {server.exit_status} after SIGTERM")
+def start_all(stack: ExitStack, generator: Generator, scenario: Scenario, settings: Settings,
+              run: CaseRun) -> dict[str, tuple[Server, Load]]:
+    """Fresh servers for a round, each with its connections open and warmed up."""
+    started = {}
+    for entry in run.present(scenario.contestants):
+        try:
+            server = stack.enter_context(entry.start(settings))
+            started[entry.name] = (server, stack.enter_context(
+                Load(generator, server, run.case.work, SLICE_S, settings.warmup)))
+        except Failure as failure:
+            run.drop(entry, failure)
+    return started
+
+
+def run_slices(started: dict[str, tuple[Server, Load]], scenario: Scenario, settings: Settings,
+               run: CaseRun) -> None:
+    """One contestant after the other gets a short slice, over and over."""
+    for turn in range(settings.slices()):
+        for entry in rotated(run.present(scenario.contestants), turn):
+            try:
+                started[entry.name][1].run_slice()
+            except Failure as failure:
+                run.drop(entry, failure)
+
+
+def finish_round(generator: Generator, started: dict[str, tuple[Server, Load]],
+                 scenario: Scenario, settings: Settings, run: CaseRun, is_last: bool) -> None:
+    for entry in run.present(scenario.contestants):
+        server, load = started[entry.name]
+        try:
+            run.reports[entry.name].append(load.report())
+            if is_last:
+                seconds = min(0.5, settings.seconds)
+                run.system_calls[entry.name] = generator.system_calls(server, run.case.work,
+                                                                      seconds)
+        except Failure as failure:
+            run.drop(entry, failure)
 
 
 def run_case(generator: Generator, scenario: Scenario, case: Case, settings: Settings) -> CaseRun:
     run = CaseRun(case, scenario.contestants)
     for turn in range(settings.rounds):
-        for entry in rotated(run.present(scenario.contestants), turn):
-            progress(f"{scenario.name}, {case.name}: round {turn + 1} of {settings.rounds}, "
-                     f"{entry.name}")
-            try:
-                run_once(generator, entry, case, settings, run, turn + 1 == settings.rounds)
-            except Failure as failure:
-                run.drop(entry, failure)
+        progress(f"{scenario.name}, {case.name}: round {turn + 1} of {settings.rounds}")
+        with ExitStack() as stack:
+            started = start_all(stack, generator, scenario, settings, run)
+            run_slices(started, scenario, settings, run)
+            finish_round(generator, started, scenario, settings, run,
+                         turn + 1 == settings.rounds)
+        for name, (server, _) in started.items():
+            if server.exit_status != 0:
+                run.warnings.append(f"{name} ended with status {server.exit_status} at SIGTERM")
     progress("")
     return run
 

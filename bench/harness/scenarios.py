@@ -70,19 +70,19 @@ def plural(count: int) -> str:
 
 
 def echo(folder: Path, build: Path, program: Optional[Path], connections: Sequence[int],
-         size: int) -> Scenario:
-    """Ping-pong of `size` bytes: the cost of the interface and of what is laid over it."""
+         options: Sequence[str]) -> Scenario:
+    """Ping-pong: the cost of the interface and of what is laid over it."""
     entries = [*contestants.raw(folder), *contestants.libraries(folder),
                *contestants.gori(["echo"], build, program)]
-    cases = [Case(plural(count), Work("echo", count, ("--size", str(size))))
+    cases = [Case(plural(count), Work("echo", count, tuple(options)))
              for count in connections]
     return Scenario("echo", "raw epoll", entries, cases, ECHO_TARGETS)
 
 
 def overhead(folder: Path, build: Path, program: Optional[Path], connections: Sequence[int],
-             size: int) -> Scenario:
+             options: Sequence[str]) -> Scenario:
     """gori against the hand-written minimum on the same kernel interface, and nothing else."""
-    whole = echo(folder, build, program, connections, size)
+    whole = echo(folder, build, program, connections, options)
     entries = contestants.named(whole.contestants, "^(raw|gori)")
     targets = [target for target in whole.targets if target.baseline.startswith("raw")]
     return Scenario("overhead", "raw epoll", entries, whole.cases, targets)
@@ -105,12 +105,13 @@ class Site:
         return Path(self.folder.name)
 
 
-def web(site: Site, build: Path, program: Optional[Path], connections: int) -> Scenario:
+def web(site: Site, build: Path, program: Optional[Path], connections: int,
+        options: Sequence[str]) -> Scenario:
     """Static files over keep-alive connections."""
     entries = [*contestants.web_servers(site.root, site.path()),
                *contestants.gori(["serve", str(site.root)], build, program)]
-    small = ("--path", "/1k.txt", "--expect-size", "1024")
-    large = ("--path", "/64k.txt", "--expect-size", "65536")
+    small = (*options, "--path", "/1k.txt", "--expect-size", "1024")
+    large = (*options, "--path", "/64k.txt", "--expect-size", "65536")
     cases = [Case(SMALL, Work("http", connections, small)),
              Case(LARGE, Work("http", connections, large)),
              Case(PIPELINED, Work("http", connections, (*small, "--depth", "16")))]

@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from typing import Sequence
 
 
+SLICE_S = 0.05
+
+
 @dataclass(frozen=True)
 class Settings:
     """How long and how often."""
@@ -18,6 +21,10 @@ class Settings:
     server_cpus: Sequence[int]
     load_cpus: Sequence[int]
     realtime: bool = False
+
+    def slices(self) -> int:
+        """How many slices make up the counted time of a round."""
+        return max(1, round(self.seconds / SLICE_S))
 
     def as_json(self) -> dict:
         return {"rounds": self.rounds, "seconds": self.seconds, "warmup": self.warmup,

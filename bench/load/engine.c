@@ -5,10 +5,10 @@
  * connection when all are busy, and are measured from when they fell due, so that a server that
  * stalls cannot hide the requests it kept from being sent (coordinated omission).
  *
- * Each turn reads all answers first and sends all batches then.  Were each batch sent as soon as
- * the answer before it is read, a server that is faster than this generator would be put to sleep
- * and woken for every single request, one that is slower would not, and the comparison of the two
- * would be one of wake-ups.
+ * Each turn reads all answers first and sends all batches then; in step, it sends once all are
+ * answered. Were each batch sent as soon as the answer before it is read, a server that is faster
+ * than this generator would be put to sleep and woken for every single request, one that is
+ * slower would not, and the comparison of the two would be one of wake-ups.
  *
  * A connection has at most one batch in flight. A failed one is counted, closed and opened again;
  * the run ends early when failures become the rule.
@@ -25,6 +25,9 @@ enum { EVENTS_MAX = 256, BUFFER_BYTES = 1 << 18, ERRORS_MAX = 100 };
 
 static const uint64_t scan_interval_ns = 50 * 1000 * 1000;
 
+/* By then the server has gone to sleep, and its run time is accounted to the last nanosecond. */
+static const struct timespec settling = {.tv_nsec = 300 * 1000};
+
 struct connection {
     int fd;
     bool is_idle;         /* stands in the ring of free connections */
@@ -37,17 +40,15 @@ struct connection {
 struct engine {
     const struct load_options *options;
     const struct load_protocol *protocol;
-    struct load_report *report;
+    struct load_report *report; /* of this slice */
     int poller;
-    bool counting;
-    bool stopped;
-    uint64_t count_from_ns;
-    uint64_t count_until_ns;
+    bool stopped;     /* failures are the rule */
+    bool is_draining; /* nothing is sent any more */
     uint64_t scan_ns;
     uint64_t error_total;
-    uint64_t run_at_start_ns;
-    double interval_ns; /* fixed rate: from one batch to the next; 0: closed loop */
-    uint64_t origin_ns; /* of the timetable */
+    uint64_t errors[LOAD_ERROR_COUNT]; /* since the start, the warm-up included */
+    double interval_ns;                /* fixed rate: from one batch to the next; 0: closed loop */
+    uint64_t origin_ns;                /* of the timetable */
     uint64_t next_batch;
     unsigned idle_head;
     unsigned idle_count;
@@ -113,7 +114,7 @@ static void add_idle(struct engine *engine, struct connection *connection)
 
 static void count_error(struct engine *engine, enum load_error error, unsigned requests)
 {
-    engine->report->errors[error] += requests;
+    engine->errors[error] += requests;
     engine->error_total += requests;
     engine->stopped |= engine->error_total >= ERRORS_MAX;
 }
@@ -171,6 +172,9 @@ static struct connection *take_idle(struct engine *engine)
 static void start_batches(struct engine *engine)
 {
     unsigned limit = engine->idle_count; /* one that fails and is opened again comes later */
+    if (engine->options->in_step && limit < engine->options->connections) {
+        return;
+    }
     while (limit-- > 0 && !engine->stopped) {
         uint64_t now_ns = load_now_ns();
         if (engine->interval_ns > 0) {
@@ -187,15 +191,13 @@ static void start_batches(struct engine *engine)
 static void count_answers(struct engine *engine, const struct connection *connection,
                           unsigned answers, uint64_t now_ns)
 {
-    if (!engine->counting) {
-        return;
-    }
+    struct load_report *report = engine->report;
     for (unsigned i = 0; i < answers; i++) {
-        histogram_add(&engine->report->latency, now_ns - connection->start_ns);
+        histogram_add(&report->latency, now_ns - connection->start_ns);
     }
-    engine->report->requests += answers;
+    report->requests += answers;
     uint64_t limit = engine->options->request_count;
-    engine->stopped |= limit > 0 && engine->report->requests >= limit;
+    engine->is_draining |= limit > 0 && report->requests >= limit;
 }
 
 static void on_readable(struct engine *engine, struct connection *connection)
@@ -238,51 +240,29 @@ static void fail_overdue(struct engine *engine, uint64_t now_ns)
     engine->scan_ns = now_ns + scan_interval_ns;
 }
 
-/* Time a request already waited when the run ended counts as if it had been answered just
- * then; that is a lower bound, and better than silence. */
-static void count_waiting(struct engine *engine, uint64_t now_ns)
+/*
+ * Batches that fell due and found no free connection until the end count with the time that they
+ * had waited by then; that is a lower bound, and better than silence.
+ */
+static void count_unsent(struct engine *engine, uint64_t until_ns)
 {
     struct load_report *report = engine->report;
-    for (unsigned i = 0; i < engine->options->connections; i++) {
-        const struct connection *connection = &engine->connections[i];
-        for (unsigned k = 0; k < connection->outstanding; k++) {
-            histogram_add(&report->latency, now_ns - connection->start_ns);
-        }
-    }
-    for (; due_ns(engine) < now_ns; engine->next_batch++) {
+    for (; engine->interval_ns > 0 && due_ns(engine) < until_ns; engine->next_batch++) {
         for (unsigned k = 0; k < engine->options->depth; k++) {
-            histogram_add(&report->latency, now_ns - due_ns(engine));
+            histogram_add(&report->latency, until_ns - due_ns(engine));
             report->unsent++;
         }
     }
 }
 
-static void start_counting(struct engine *engine)
-{
-    engine->counting = true;
-    engine->run_at_start_ns = load_sample_run_ns(engine->options);
-    engine->count_from_ns = load_now_ns();
-    engine->count_until_ns = engine->count_from_ns + engine->options->duration_ns;
-}
-
-static void stop_counting(struct engine *engine)
-{
-    struct load_report *report = engine->report;
-    uint64_t now_ns = load_now_ns();
-    report->server_run_ns = load_sample_run_ns(engine->options) - engine->run_at_start_ns;
-    report->elapsed_ns = now_ns - engine->count_from_ns;
-    if (engine->interval_ns > 0) {
-        count_waiting(engine, now_ns);
-    }
-}
-
-static void wait_and_handle(struct engine *engine, uint64_t now_ns)
+static void wait_and_handle(struct engine *engine, uint64_t now_ns, uint64_t until_ns)
 {
     struct epoll_event events[EVENTS_MAX];
-    uint64_t until_ns = engine->scan_ns;
-    uint64_t phase_ns = engine->counting ? engine->count_until_ns : engine->count_from_ns;
-    until_ns = phase_ns < until_ns ? phase_ns : until_ns;
-    if (engine->interval_ns > 0 && engine->idle_count > 0 && due_ns(engine) < until_ns) {
+    if (engine->is_draining || engine->scan_ns < until_ns) {
+        until_ns = engine->scan_ns;
+    }
+    if (!engine->is_draining && engine->interval_ns > 0 && engine->idle_count > 0 &&
+        due_ns(engine) < until_ns) {
         until_ns = due_ns(engine);
     }
     uint64_t left_ns = until_ns > now_ns ? until_ns - now_ns : 0;
@@ -307,57 +287,69 @@ static int open_all(struct engine *engine)
         if (error < 0) {
             return error;
         }
-    }
-    return 0;
-}
-
-static void start_all(struct engine *engine)
-{
-    engine->origin_ns = load_now_ns();
-    engine->count_from_ns = engine->origin_ns + engine->options->warmup_ns;
-    engine->scan_ns = engine->origin_ns + scan_interval_ns;
-    if (engine->options->warmup_ns == 0) {
-        start_counting(engine);
-    }
-    for (unsigned i = 0; i < engine->options->connections; i++) {
         add_idle(engine, &engine->connections[i]);
     }
+    return 0;
 }
 
-int load_run(const struct load_options *options, const struct load_protocol *protocol,
-             struct load_report *ret_report)
+/* Load for `duration_ns`, then whatever it takes until every answer is there. */
+static void run_for(struct engine *engine, uint64_t duration_ns)
 {
-    static struct engine engine;
-    engine.options = options;
-    engine.protocol = protocol;
-    engine.report = ret_report;
-    engine.interval_ns = options->rate > 0 ? 1e9 * options->depth / options->rate : 0;
-    engine.batch_size = protocol->fill(options, engine.batch);
-    if (engine.batch_size == 0) {
+    uint64_t now_ns = load_now_ns();
+    uint64_t until_ns = now_ns + duration_ns;
+    engine->is_draining = false;
+    engine->scan_ns = now_ns + scan_interval_ns;
+    engine->origin_ns = now_ns;
+    engine->next_batch = 0;
+    for (; !engine->stopped; now_ns = load_now_ns()) {
+        if (now_ns >= until_ns && !engine->is_draining) {
+            engine->is_draining = true;
+            count_unsent(engine, now_ns);
+        }
+        if (now_ns >= engine->scan_ns) {
+            fail_overdue(engine, now_ns);
+        }
+        if (!engine->is_draining) {
+            start_batches(engine);
+        } else if (engine->idle_count == engine->options->connections) {
+            break;
+        }
+        wait_and_handle(engine, now_ns, until_ns);
+    }
+}
+
+static struct engine engine_memory;
+
+int load_start(const struct load_options *options, const struct load_protocol *protocol)
+{
+    static struct load_report warmup;
+    struct engine *engine = &engine_memory;
+    engine->options = options;
+    engine->protocol = protocol;
+    engine->report = &warmup;
+    engine->interval_ns = options->rate > 0 ? 1e9 * options->depth / options->rate : 0;
+    engine->batch_size = protocol->fill(options, engine->batch);
+    if (engine->batch_size == 0) {
         return -EMSGSIZE;
     }
-    engine.poller = epoll_create1(EPOLL_CLOEXEC);
-    int error = engine.poller < 0 ? -errno : open_all(&engine);
-    if (error < 0) {
-        return error;
+    engine->poller = epoll_create1(EPOLL_CLOEXEC);
+    int error = engine->poller < 0 ? -errno : open_all(engine);
+    if (error == 0 && options->warmup_ns > 0) {
+        run_for(engine, options->warmup_ns);
     }
-    start_all(&engine);
-    while (!engine.stopped) {
-        uint64_t now_ns = load_now_ns();
-        if (engine.counting ? now_ns >= engine.count_until_ns : now_ns >= engine.count_from_ns) {
-            if (engine.counting) {
-                break;
-            }
-            start_counting(&engine);
-        }
-        if (now_ns >= engine.scan_ns) {
-            fail_overdue(&engine, now_ns);
-        }
-        start_batches(&engine);
-        wait_and_handle(&engine, now_ns);
-    }
-    if (engine.counting) {
-        stop_counting(&engine);
-    }
-    return 0;
+    return error;
+}
+
+bool load_run_slice(struct load_report *report)
+{
+    struct engine *engine = &engine_memory;
+    engine->report = report;
+    uint64_t run_from_ns = load_sample_run_ns(engine->options);
+    uint64_t from_ns = load_now_ns();
+    run_for(engine, engine->options->duration_ns);
+    report->elapsed_ns += load_now_ns() - from_ns;
+    (void)nanosleep(&settling, NULL);
+    memcpy(report->errors, engine->errors, sizeof report->errors);
+    report->server_run_ns += load_sample_run_ns(engine->options) - run_from_ns;
+    return !engine->stopped;
 }

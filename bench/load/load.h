@@ -41,11 +41,13 @@ struct load_options {
     unsigned depth;         /* requests per batch: pipelining */
     unsigned size;          /* echo: bytes per message */
     int64_t expected_size;  /* http: bytes per body; -1: any */
+    bool on_command;        /* a slice for each line of standard input */
     uint64_t warmup_ns;     /* not counted */
     uint64_t duration_ns;   /* counted, after the warm-up */
     uint64_t request_count; /* stop after so many; 0: no limit */
     uint64_t timeout_ns;    /* for one batch */
     double rate;            /* requests per second over all connections; 0: closed loop */
+    bool in_step;           /* closed loop: all connections send together */
     int cpu;                /* to run on; -1: anywhere */
     unsigned watched_count;
     int watched[LOAD_WATCHED_MAX]; /* processes whose run time is sampled */
@@ -74,7 +76,7 @@ struct load_report {
     uint64_t requests; /* answered in full while counting */
     uint64_t elapsed_ns;
     uint64_t unsent; /* fixed rate: due while counting, but no connection was free until the end */
-    uint64_t errors[LOAD_ERROR_COUNT];
+    uint64_t errors[LOAD_ERROR_COUNT]; /* since the start, the warm-up included */
     uint64_t server_run_ns;
 };
 
@@ -85,9 +87,15 @@ extern const struct load_protocol load_http_protocol;
 void load_parse_options(int argc, char **argv, struct load_options *ret_options,
                         const struct load_protocol **ret_protocol);
 
-/** Runs the load; returns 0, or a negative errno value when it could not even start. */
-int load_run(const struct load_options *options, const struct load_protocol *protocol,
-             struct load_report *ret_report);
+/** Opens the connections and warms up; returns 0, or a negative errno value.  Once per process. */
+int load_start(const struct load_options *options, const struct load_protocol *protocol);
+
+/**
+ * Runs one slice: load for as long as the options say, then until the last answer is there, so that
+ * nothing is in flight before and after.  Adds what it found to `report`.  Returns false when
+ * failures have become the rule and no further slice makes sense.
+ */
+bool load_run_slice(struct load_report *report);
 
 /** Prints the report as one line of JSON. */
 void load_print_report(const struct load_options *options, const struct load_report *report);

@@ -20,6 +20,13 @@ static void pin(int cpu)
     }
 }
 
+/* One line of standard input; false at its end. */
+static bool wait_for_command(void)
+{
+    char line[64];
+    return fgets(line, sizeof line, stdin) != NULL;
+}
+
 int main(int argc, char **argv)
 {
     static struct load_report report;
@@ -29,11 +36,19 @@ int main(int argc, char **argv)
     if (options.cpu >= 0) {
         pin(options.cpu);
     }
-    int error = load_run(&options, protocol, &report);
+    int error = load_start(&options, protocol);
     if (error < 0) {
         (void)fprintf(stderr, "bench_load: %s\n", strerror(-error));
         return 1;
     }
-    load_print_report(&options, &report);
+    if (options.on_command) {
+        printf("ready\n");
+        (void)fflush(stdout);
+    }
+    bool more = true;
+    while (more && (!options.on_command || wait_for_command())) {
+        more = load_run_slice(&report) && options.on_command;
+        load_print_report(&options, &report);
+    }
     return 0;
 }

@@ -13,9 +13,11 @@ static const char usage[] =
     "  --connections N     open at once (default 1)\n"
     "  --seconds S         counted time (default 1)\n"
     "  --warmup S          time before it that is not counted (default 0)\n"
+    "  --slices stdin      say ready, run that long for each line of input, print the sums\n"
     "  --count N           stop after N answers\n"
     "  --rate N            requests per second, measured from the intended start (default: closed "
     "loop)\n"
+    "  --pace free|step    closed loop: a connection sends when it was answered, or when all were\n"
     "  --timeout S         for an answer (default 5)\n"
     "  --size BYTES        echo: bytes per message (default 64)\n"
     "  --path PATH         http: what to get (default /)\n"
@@ -87,6 +89,16 @@ static bool parse_load(const char *name, const char *value, struct load_options 
         options->request_count = (uint64_t)parse_number(name, value, 1, 1e15);
     } else if (strcmp(name, "--rate") == 0) {
         options->rate = parse_number(name, value, 0.001, 1e8);
+    } else if (strcmp(name, "--slices") == 0) {
+        if (strcmp(value, "stdin") != 0) {
+            die(name, value);
+        }
+        options->on_command = true;
+    } else if (strcmp(name, "--pace") == 0) {
+        if (strcmp(value, "free") != 0 && strcmp(value, "step") != 0) {
+            die(name, value);
+        }
+        options->in_step = strcmp(value, "step") == 0;
     } else if (strcmp(name, "--timeout") == 0) {
         options->timeout_ns = parse_seconds(name, value);
     } else {

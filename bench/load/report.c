@@ -40,4 +40,5 @@ void load_print_report(const struct load_options *options, const struct load_rep
         }
     }
     printf("}}\n");
+    (void)fflush(stdout);
 }

@@ -3,8 +3,8 @@
  * The run time of other processes, thread by thread, from the scheduler's own account. It counts
  * time in the kernel as well, and io_uring's worker threads, which are threads of their process.
  * The time of threads that ended between two samples is lost; servers under measurement keep
- * theirs. A thread that is running is accounted up to its last tick, so a sample is up to a few
- * milliseconds old.
+ * theirs. A thread that is running is accounted up to its last tick, so a sample is exact only
+ * while all of them sleep; the engine sees to that.
  */
 #include "load.h"
 

@@ -152,7 +152,8 @@ class Http(unittest.TestCase):
         """A server that answers once and then never: everything that fell due since is counted."""
         calls = iter([GOOD])
         report = http(lambda _: next(calls, b""), "--rate", "1000", "--seconds", "0.4",
-                      "--timeout", "5")
+                      "--timeout", "1")
+        self.assertIn("timeout", report["error_kinds"])
         self.assertGreater(report["unsent"], 300)
         self.assertGreater(report["p50_ns"], 100_000_000)
 
@@ -170,6 +171,26 @@ class Echo(unittest.TestCase):
     def test_large(self):
         report = self.run_echo(lambda data: data, "--size", "1000000", "--timeout", "5")
         self.assertEqual(report["errors"], 0)
+
+    def test_in_step(self):
+        report = self.run_echo(lambda data: data, "--connections", "5", "--pace", "step",
+                               "--count", "50", "--seconds", "60", "--timeout", "60")
+        self.assertEqual((report["errors"], report["requests"] % 5), (0, 0))
+
+    def test_slices_add_up(self):
+        with TinyServer(lambda data: data, http=False) as server:
+            done = subprocess.run([BUILD / "bench_load", "echo", server.address, "--slices",
+                                   "stdin", "--seconds", "0.05"], input="go\ngo\ngo\n",
+                                  capture_output=True, text=True, timeout=60, check=True)
+        ready, *reports = done.stdout.splitlines()
+        self.assertEqual(ready, "ready")
+        counts = [json.loads(report)["requests"] for report in reports]
+        self.assertEqual(len(counts), 3)
+        self.assertEqual(counts, sorted(counts))
+
+    def test_errors_of_the_warm_up_count(self):
+        report = self.run_echo(lambda data: None, "--warmup", "0.1")
+        self.assertGreater(report["errors"], 0)
 
     def test_changed_byte(self):
         report = self.run_echo(lambda data: data[:-1] + b"\x00")
