@@ -388,12 +388,25 @@ void gori_runtime_stop(struct gori_runtime *runtime)
     gi_os_monitor_unlock(&runtime->monitor);
 }
 
+/* Before the first thread starts: one that fails stops all the others, started or not. */
+static void reset(struct gori_runtime *runtime)
+{
+    gi_os_monitor_lock(&runtime->monitor);
+    runtime->shared.started = 0;
+    runtime->shared.ended = 0;
+    runtime->shared.error = 0;
+    runtime->shared.stopping = false;
+    for (uint32_t i = 0; i < runtime->config.workers; i++) {
+        runtime->workers[i] = (struct worker){.runtime = runtime, .index = i};
+    }
+    gi_os_monitor_unlock(&runtime->monitor);
+}
+
 /* Starts up to all threads.  Result: how many run; fewer than all when the system refused one. */
 static uint32_t start_threads(struct gori_runtime *runtime)
 {
     for (uint32_t i = 0; i < runtime->config.workers; i++) {
         struct worker *worker = &runtime->workers[i];
-        *worker = (struct worker){.runtime = runtime, .index = i};
         int result = gi_os_thread_start(&worker->thread, worker_main, worker);
         if (result < 0) {
             note_start(runtime, result);
@@ -437,10 +450,7 @@ static void serve_signals(struct gori_runtime *runtime)
 
 static int run_threads(struct gori_runtime *runtime)
 {
-    runtime->shared.started = 0;
-    runtime->shared.ended = 0;
-    runtime->shared.error = 0;
-    runtime->shared.stopping = false;
+    reset(runtime);
     uint32_t threads = start_threads(runtime);
     int error = wait_for_start(runtime, threads);
     if (error < 0) {
