@@ -6,7 +6,8 @@
  * What must hold, whatever happens: what a client is shown is its own stream from the beginning,
  * without a gap; a callback never comes before on_open or after on_close; on_close comes once. When
  * nothing was cut (struct echo.is_gentle), a client that ended its stream gets all of it back, then
- * the end.  Messages between loops arrive in the order in which they were posted.
+ * the end; one whose server closed after its flush gets the end too, and never a reset.  Messages
+ * between loops arrive in the order in which they were posted.
  */
 #include <gori/block.h>
 #include <gori/error.h>
@@ -76,6 +77,7 @@ struct echo {
     struct gori_session_options options; /* of the clients */
     bool is_gentle;                      /* no fault and no limit that cuts connections */
     bool is_cruel;                       /* the server closes and resets as it likes */
+    bool is_polite;                      /* it closes after flush while the client still sends */
     bool retains;                        /* the server may send on the buffers that it received */
     bool listener_closed;
     uint32_t client_count;
@@ -245,7 +247,9 @@ static size_t on_served_recv(struct gori_session *session, struct gori_slice byt
         return 0;
     }
     int status = send_shown(echo, session, part);
-    if (status == GORI_SEND_HIGH) {
+    if (echo->is_polite && sim_once_in(&echo->run, 10)) {
+        gori_session_close_after_flush(session);
+    } else if (status == GORI_SEND_HIGH) {
         served->waits_for_drain = true;
         gori_session_pause(session);
     } else if (status == GORI_ENOMEM) {
@@ -407,7 +411,7 @@ static void on_client_eof(struct gori_session *session)
     struct sim_run *run = &client->echo->run;
     SIM_CHECK(run, client->is_opened && !client->is_ended);
     client->is_ended = true;
-    if (client->echo->is_gentle && !client->is_stopped) {
+    if (client->echo->is_gentle && !client->echo->is_polite && !client->is_stopped) {
         SIM_CHECK(run, client->sent == client->size && client->shown == client->size);
     }
     gori_session_close(session);
@@ -494,7 +498,9 @@ static void random_limits(struct echo *echo, struct gori_session_options *option
     options->send_high = marks[sim_below(run, GI_ARRAY_COUNT(marks))];
     options->send_low = options->send_high / (1 + sim_below(run, 4));
     options->delay = sim_once_in(run, 2);
+    options->drain_timeout = 10000 * GORI_SECONDS;
     if (!echo->is_gentle) {
+        options->drain_timeout = sim_once_in(run, 2) ? GORI_SECONDS : GORI_MILLISECONDS;
         options->idle_timeout = sim_once_in(run, 2) ? 30 * GORI_SECONDS : 5 * GORI_SECONDS;
         options->connect_timeout = sim_once_in(run, 2) ? GORI_SECONDS : 100 * GORI_MILLISECONDS;
         options->total_timeout = sim_once_in(run, 4) ? GORI_SECONDS : 0;
@@ -562,6 +568,7 @@ static uint64_t play_echo(uint64_t seed)
     sim_run_begin(run, seed);
     const struct gi_sim_faults *faults = &run->config.faults;
     echo->is_cruel = sim_once_in(run, 3);
+    echo->is_polite = !echo->is_cruel && sim_once_in(run, 3);
     echo->client_count = 1 + sim_below(run, CLIENTS_MAX);
     bool is_short_of_descriptors = sim_once_in(run, 8);
     if (is_short_of_descriptors) {

@@ -93,6 +93,7 @@ void sim_stream_fill(uint32_t number, uint64_t at, uint8_t *data, size_t size);
 /** Whether they are those. */
 bool sim_stream_matches(uint32_t number, uint64_t at, const uint8_t *data, size_t size);
 
+extern const struct sim_scenario sim_ops;
 extern const struct sim_scenario sim_echo;
 extern const struct sim_scenario sim_web;
 
