@@ -1,0 +1,122 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Goal: what a newcomer copies works.  Method: each example is started on a port of the system's
+choice, talked to, and stopped.
+
+Usage: run.py FOLDER_OF_EXAMPLES
+"""
+
+import pathlib
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import unittest
+
+FOLDER = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else pathlib.Path()
+PATIENCE = 20  # seconds until a hang counts as one; nothing depends on how many
+
+
+class Example:
+    """A running example; it has to end well on SIGTERM unless it ends another way."""
+
+    def __init__(self, test, name, *arguments):
+        self.process = subprocess.Popen([FOLDER / f"{name}_example", *arguments, "127.0.0.1:0"],
+                                        stdout=subprocess.PIPE, text=True)
+        test.addCleanup(self.kill)
+        line = self.process.stdout.readline()
+        test.assertTrue(line.startswith("listening on "), line)
+        self.port = int(line.rsplit(":", 1)[1])
+        self.test = test
+
+    def connect(self):
+        connection = socket.create_connection(("127.0.0.1", self.port), timeout=PATIENCE)
+        self.test.addCleanup(connection.close)
+        return connection
+
+    def stop(self):
+        self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(timeout=PATIENCE)
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+        self.process.stdout.close()
+
+
+def receive(connection, size):
+    data = b""
+    while len(data) < size:
+        piece = connection.recv(size - len(data))
+        if not piece:
+            break
+        data += piece
+    return data
+
+
+def receive_all(connection):
+    return receive(connection, 1 << 30)
+
+
+class Examples(unittest.TestCase):
+
+    def test_echo(self):
+        example = Example(self, "echo")
+        connection = example.connect()
+        connection.sendall(b"hello, ring\n")
+        self.assertEqual(receive(connection, 12), b"hello, ring\n")
+        connection.close()
+        self.assertEqual(example.stop(), 0)
+
+    def test_relay(self):
+        target = Example(self, "echo")
+        relay = Example(self, "relay", f"127.0.0.1:{target.port}")
+        data = bytes(range(256)) * 1000
+        connection = relay.connect()
+        connection.sendall(data)
+        self.assertEqual(receive(connection, len(data)), data)
+        connection.shutdown(socket.SHUT_WR)
+        self.assertEqual(receive_all(connection), b"")
+        self.assertEqual(relay.stop(), 0)
+
+    def test_relay_without_a_target(self):
+        target = Example(self, "echo")
+        self.assertEqual(target.stop(), 0)
+        relay = Example(self, "relay", f"127.0.0.1:{target.port}")
+        with self.assertRaises(ConnectionResetError):
+            relay.connect().recv(1)
+        self.assertEqual(relay.stop(), 0)
+
+    def test_chat(self):
+        example = Example(self, "chat")
+        first = example.connect()
+        lines = first.makefile("rb")
+        second = example.connect()
+        self.assertEqual(lines.readline(), b"2: joined\n")
+        second.sendall(b"hello\nwho is")
+        self.assertEqual(lines.readline(), b"2: hello\n")
+        second.sendall(b" there?\n")
+        self.assertEqual(lines.readline(), b"2: who is there?\n")
+        second.close()
+        self.assertEqual(lines.readline(), b"2: left (peer)\n")
+        lines.close()
+        first.close()
+        self.assertEqual(example.stop(), 0)
+
+    def test_static_site(self):
+        with tempfile.TemporaryDirectory() as folder:
+            (pathlib.Path(folder) / "index.html").write_bytes(b"<title>here</title>")
+            example = Example(self, "static_site", folder)
+            connection = example.connect()
+            connection.sendall(b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+            answer = receive_all(connection)
+            self.assertTrue(answer.startswith(b"HTTP/1.1 200 OK\r\n"))
+            self.assertTrue(answer.endswith(b"<title>here</title>"))
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        print(__doc__, file=sys.stderr)
+        sys.exit(2)
+    unittest.main(argv=sys.argv[:1])
