@@ -28,10 +28,14 @@ static size_t pass(struct gori_session *session, struct gori_slice bytes)
     if (other == NULL) {
         return bytes.size;
     }
+    int result;
     struct gori_buffer *buffer = gori_session_retain(session);
-    int result = buffer != NULL ? gori_session_send_buffer(other, buffer, bytes)
-                                : gori_session_send(other, bytes.data, bytes.size);
-    gori_buffer_release(buffer);
+    if (buffer != NULL) {
+        result = gori_session_send_buffer(other, buffer, bytes);
+        gori_buffer_release(buffer);
+    } else {
+        result = gori_session_send(other, bytes.data, bytes.size); /* joined of several pieces */
+    }
     if (result == GORI_SEND_HIGH) {
         gori_session_pause(session);
     } else if (result < 0) {

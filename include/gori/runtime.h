@@ -23,7 +23,8 @@ struct gori_runtime_config {
     uint32_t workers;             /* default: the CPUs this process may use; at most 255 */
     gori_time drain_timeout;      /* graceful stop: from stop to forced closes; default 10 s */
     bool pin;                     /* bind each worker to one of those CPUs */
-    bool handle_signals;          /* SIGTERM and SIGINT stop it, a second one at once */
+    bool handle_signals;          /* SIGTERM and SIGINT stop it, a second one at once; from
+                                     create on, so that none that comes before the run is lost */
     /** Runs on each worker before it accepts; < 0 fails the start.  May be NULL. */
     int (*on_start)(struct gori_runtime *runtime, uint32_t worker, struct gori_loop *loop);
     /**
@@ -67,7 +68,7 @@ GORI_API GORI_MUST_USE int gori_runtime_run(struct gori_runtime *runtime);
 /** Begins a graceful stop; a second call closes everything at once.  Thread: any. */
 GORI_API void gori_runtime_stop(struct gori_runtime *runtime);
 
-/** Destroys a runtime that does not run.  NULL does nothing. */
+/** Destroys a runtime that does not run.  NULL does nothing.  Thread: the one that created it. */
 GORI_API void gori_runtime_destroy(struct gori_runtime *runtime);
 
 /** The number of workers. */

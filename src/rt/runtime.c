@@ -111,9 +111,16 @@ int gori_runtime_create(const struct gori_runtime_config *given, struct gori_run
     if (result < 0) {
         goto err_workers;
     }
+    /* From now on, not from the run on: who said "listening" may be told to stop at once. */
+    result = config.handle_signals ? gi_os_signals_open(&runtime->signals) : 0;
+    if (result < 0) {
+        goto err_monitor;
+    }
     *ret_runtime = runtime;
     return 0;
 
+err_monitor:
+    gi_os_monitor_fini(&runtime->monitor);
 err_workers:
     gi_free(allocator, runtime->workers, config.workers * sizeof(*runtime->workers));
 err_runtime:
@@ -468,16 +475,7 @@ static int run_threads(struct gori_runtime *runtime)
 int gori_runtime_run(struct gori_runtime *runtime)
 {
     gi_os_limits_raise();
-    if (!runtime->config.handle_signals) {
-        return run_threads(runtime);
-    }
-    int result = gi_os_signals_open(&runtime->signals);
-    if (result < 0) {
-        return result;
-    }
-    result = run_threads(runtime);
-    gi_os_signals_close(&runtime->signals);
-    return result;
+    return run_threads(runtime);
 }
 
 void gori_runtime_destroy(struct gori_runtime *runtime)
@@ -487,6 +485,9 @@ void gori_runtime_destroy(struct gori_runtime *runtime)
     }
     for (struct gori_link *link; (link = gi_list_pop_front(&runtime->ports)) != NULL;) {
         free_port(runtime, gori_container_of(link, struct port, link));
+    }
+    if (runtime->config.handle_signals) {
+        gi_os_signals_close(&runtime->signals);
     }
     gi_os_monitor_fini(&runtime->monitor);
     gi_free(runtime->allocator, runtime->workers,

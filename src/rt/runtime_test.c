@@ -291,4 +291,14 @@ GT_TEST(sigterm_drains_and_a_second_one_ends_at_once)
     close(client);
 }
 
+GT_TEST(a_signal_before_the_run_is_not_lost)
+{
+    const struct gori_runtime_config config = {.workers = 1, .handle_signals = true};
+    struct gori_runtime *runtime;
+    GT_EQUAL(gori_runtime_create(&config, &runtime), 0);
+    GT_EQUAL(raise(SIGTERM), 0);
+    GT_EQUAL(gori_runtime_run(runtime), 0);
+    gori_runtime_destroy(runtime);
+}
+
 GT_MAIN()
