@@ -241,7 +241,7 @@ static void play(uint64_t seed)
     const struct gori_loop_config config = {.engine = "sim",
                                             .simulation = c->sim,
                                             .allocator = &memory.allocator,
-                                            .buffer_bytes = 512 << gi_random_below(&c->random, 4),
+                                            .buffer_bytes = 512U << gi_random_below(&c->random, 4),
                                             .buffers_max =
                                                 8 + (uint32_t)gi_random_below(&c->random, 100)};
     GT_EQUAL(gori_loop_create(&config, &c->loop), 0);
