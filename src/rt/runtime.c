@@ -412,6 +412,10 @@ static void reset(struct gori_runtime *runtime)
 /* Starts up to all threads.  Result: how many run; fewer than all when the system refused one. */
 static uint32_t start_threads(struct gori_runtime *runtime)
 {
+    /* All of them first: one that fails at once stops every other, started or not. */
+    for (uint32_t i = 0; i < runtime->config.workers; i++) {
+        runtime->workers[i] = (struct worker){.runtime = runtime, .index = i};
+    }
     for (uint32_t i = 0; i < runtime->config.workers; i++) {
         struct worker *worker = &runtime->workers[i];
         int result = gi_os_thread_start(&worker->thread, worker_main, worker);
