@@ -8,7 +8,7 @@
  *  2. An accepted node comes out exactly once.  A refused node was never touched.
  *  3. Never more than count_max nodes are queued or taken and not done: the bound is on work, not
  *     on what happens to stand in the queue at the moment.  A push fails only when as many really
- *     were.
+ *     were.  Nodes that are owed come on top: whoever owes them bounds them.
  *  4. Of all pushes between two takes exactly one, the first, is told that the mailbox was empty.
  *     If that one wakes the consumer, no wake is lost.
  *  5. After close no push succeeds; a push that succeeded before is still taken.
@@ -78,12 +78,10 @@ void gi_mailbox_init(struct gi_mailbox *mailbox, size_t count_max)
     mailbox->consumer_only.rest = NULL;
 }
 
-int gi_mailbox_push(struct gi_mailbox *mailbox, struct gori_mailbox_node *node, bool *ret_was_empty)
+/* For a node that is counted already. */
+static int push_counted(struct gi_mailbox *mailbox, struct gori_mailbox_node *node,
+                        bool *ret_was_empty)
 {
-    if (!reserve(mailbox)) {
-        void *head = gi_atomic_pointer_load(&mailbox->shared.head, GI_RELAXED);
-        return marks_closed(mailbox, head) ? GORI_ECLOSED : GORI_ELIMIT;
-    }
     void *head = gi_atomic_pointer_load(&mailbox->shared.head, GI_RELAXED);
     do {
         if (marks_closed(mailbox, head)) {
@@ -94,6 +92,22 @@ int gi_mailbox_push(struct gi_mailbox *mailbox, struct gori_mailbox_node *node, 
     } while (!gi_atomic_pointer_compare_exchange(&mailbox->shared.head, &head, node, GI_SEQ_CST));
     *ret_was_empty = head == NULL;
     return 0;
+}
+
+int gi_mailbox_push(struct gi_mailbox *mailbox, struct gori_mailbox_node *node, bool *ret_was_empty)
+{
+    if (!reserve(mailbox)) {
+        void *head = gi_atomic_pointer_load(&mailbox->shared.head, GI_RELAXED);
+        return marks_closed(mailbox, head) ? GORI_ECLOSED : GORI_ELIMIT;
+    }
+    return push_counted(mailbox, node, ret_was_empty);
+}
+
+int gi_mailbox_push_owed(struct gi_mailbox *mailbox, struct gori_mailbox_node *node,
+                         bool *ret_was_empty)
+{
+    (void)gi_atomic_size_add(&mailbox->shared.count, 1, GI_RELAXED);
+    return push_counted(mailbox, node, ret_was_empty);
 }
 
 struct gori_mailbox_node *gi_mailbox_take(struct gi_mailbox *mailbox)

@@ -35,6 +35,14 @@ void gi_mailbox_init(struct gi_mailbox *mailbox, size_t count_max);
 GORI_MUST_USE int gi_mailbox_push(struct gi_mailbox *mailbox, struct gori_mailbox_node *node,
                                   bool *ret_was_empty);
 
+/**
+ * The same for a node whose room was promised: it is never refused for want of it, and counts like
+ * any other.  For answers, of which there are no more than accepted questions.
+ * Errors: GORI_ECLOSED.
+ */
+GORI_MUST_USE int gi_mailbox_push_owed(struct gi_mailbox *mailbox, struct gori_mailbox_node *node,
+                                       bool *ret_was_empty);
+
 /** Takes all that is queued: a chain by `next`, oldest first, NULL when there is nothing. */
 struct gori_mailbox_node *gi_mailbox_take(struct gi_mailbox *mailbox);
 

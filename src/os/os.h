@@ -136,6 +136,7 @@ void gi_os_monitor_fini(struct gi_os_monitor *monitor);
 void gi_os_monitor_lock(struct gi_os_monitor *monitor);
 void gi_os_monitor_unlock(struct gi_os_monitor *monitor);
 void gi_os_monitor_wait(struct gi_os_monitor *monitor);
+bool gi_os_monitor_wait_until(struct gi_os_monitor *monitor, gori_time deadline); /* false: late */
 void gi_os_monitor_notify(struct gi_os_monitor *monitor);
 
 /* Limits (limits.c) ---------------------------------------------------------------------- */

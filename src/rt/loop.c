@@ -22,6 +22,7 @@
 #include "base/compiler.h"
 #include "base/list.h"
 #include "os/os.h"
+#include "rt/job.h"
 
 enum {
     BUFFER_BYTES = 4096,
@@ -223,7 +224,8 @@ static uint32_t run_tasks(struct gori_loop *loop)
 static bool prepare_sleep(struct gori_loop *loop)
 {
     (void)gi_atomic_bool_exchange(&loop->shared.sleeping, true, GI_ACQ_REL);
-    if (gi_mailbox_is_empty(&loop->shared.mailbox) &&
+    bool has_jobs = loop->job_worker != NULL && gi_job_worker_has_news(loop->job_worker);
+    if (gi_mailbox_is_empty(&loop->shared.mailbox) && !has_jobs &&
         !gi_atomic_bool_load(&loop->shared.stop, GI_ACQUIRE)) {
         return true;
     }
@@ -260,6 +262,9 @@ int gori_loop_turn(struct gori_loop *loop, gori_time wait)
     loop->work_left = count == loop->config.completions_max;
     count += gi_timer_fire_due(loop);
     count += run_tasks(loop);
+    if (loop->job_worker != NULL) {
+        count += gi_job_worker_turn(loop->job_worker);
+    }
     gi_session_redeliver_all(loop);
     gi_session_flush_all(loop);
     gi_session_reap_all(loop);
@@ -292,6 +297,9 @@ void gori_loop_destroy(struct gori_loop *loop)
     }
     GI_ASSERT(gi_loop_on_thread(loop));
     GI_ASSERT(!loop->running);
+    if (loop->job_worker != NULL) {
+        gori_job_scheduler_detach(loop->job_worker->scheduler, loop);
+    }
     gi_mailbox_close(&loop->shared.mailbox);
     (void)gi_mailbox_take(&loop->shared.mailbox);
     loop->tasks = NULL;

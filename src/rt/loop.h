@@ -7,7 +7,8 @@
  *      most until the next timer, and not at all when work is left over;
  *   2. completions, up to `completions_max`: each runs its op's callback;
  *   3. timers that are due;
- *   4. tasks that other threads, or this one, have posted before the turn;
+ *   4. tasks that other threads, or this one, have posted before the turn; then jobs, when the loop
+ *      is attached to a scheduler, for as long as that allows;
  *   5. sessions that were resumed are shown what they had not consumed;
  *   6. sessions that produced something submit one gathered send each;
  *   7. memory of what ended in this turn is freed.
@@ -37,6 +38,8 @@
 #include "engine/engine.h"
 #include "rt/session_store.h"
 
+struct gi_job_worker;
+
 struct gori_loop {
     struct gi_engine *engine;
     gori_time now;
@@ -50,9 +53,10 @@ struct gori_loop {
     struct gori_loop_config config; /* with the defaults filled in */
     struct gori_loop_stats stats;
     const char *fallback_reason;
-    struct gori_link all_handles;    /* attached and not yet closed, those of sessions too */
-    struct gori_mailbox_node *tasks; /* taken from the mailbox and not yet run */
-    void *memory;                    /* what the allocator gave: it is not aligned as we are */
+    struct gori_link all_handles;     /* attached and not yet closed, those of sessions too */
+    struct gori_mailbox_node *tasks;  /* taken from the mailbox and not yet run */
+    struct gi_job_worker *job_worker; /* of the scheduler it is attached to (rt/job.h), or NULL */
+    void *memory;                     /* what the allocator gave: it is not aligned as we are */
     uint32_t ops_active;
     bool work_left; /* the turn's budget ran out: do not wait */
     bool running;   /* inside a turn */

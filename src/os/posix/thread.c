@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <semaphore.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/assert.h"
 #include "os/os.h"
@@ -81,6 +82,22 @@ static struct monitor *native_of(struct gi_os_monitor *monitor)
     return (struct monitor *)(void *)monitor->native;
 }
 
+/* A condition whose deadlines are of the monotonic clock. */
+static int init_condition(pthread_cond_t *condition)
+{
+    pthread_condattr_t attributes;
+    int failed = pthread_condattr_init(&attributes);
+    if (failed != 0) {
+        return failed;
+    }
+    failed = pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    if (failed == 0) {
+        failed = pthread_cond_init(condition, &attributes);
+    }
+    (void)pthread_condattr_destroy(&attributes);
+    return failed;
+}
+
 int gi_os_monitor_init(struct gi_os_monitor *monitor)
 {
     struct monitor *native = native_of(monitor);
@@ -88,7 +105,7 @@ int gi_os_monitor_init(struct gi_os_monitor *monitor)
     if (failed != 0) {
         return gi_os_error(failed);
     }
-    failed = pthread_cond_init(&native->changed, NULL);
+    failed = init_condition(&native->changed);
     if (failed != 0) {
         (void)pthread_mutex_destroy(&native->mutex);
     }
@@ -119,6 +136,20 @@ void gi_os_monitor_wait(struct gi_os_monitor *monitor)
     struct monitor *native = native_of(monitor);
     int failed = pthread_cond_wait(&native->changed, &native->mutex);
     GI_ASSERT(failed == 0);
+}
+
+bool gi_os_monitor_wait_until(struct gi_os_monitor *monitor, gori_time deadline)
+{
+    if (deadline == GORI_NEVER) {
+        gi_os_monitor_wait(monitor);
+        return true;
+    }
+    struct monitor *native = native_of(monitor);
+    struct timespec until = {.tv_sec = (time_t)(deadline / GORI_SECONDS),
+                             .tv_nsec = (long)(deadline % GORI_SECONDS)};
+    int failed = pthread_cond_timedwait(&native->changed, &native->mutex, &until);
+    GI_ASSERT(failed == 0 || failed == ETIMEDOUT);
+    return failed == 0;
 }
 
 void gi_os_monitor_notify(struct gi_os_monitor *monitor)

@@ -53,6 +53,21 @@ GT_TEST(os_threads_meet_at_a_monitor)
     gi_os_monitor_fini(&meeting.monitor);
 }
 
+/* A wait ends when its time has come, not before, and holds the monitor again. */
+GT_TEST(os_monitor_waits_until_a_deadline)
+{
+    struct gi_os_monitor monitor;
+    GT_EQUAL(gi_os_monitor_init(&monitor), 0);
+    gi_os_monitor_lock(&monitor);
+    GT_CHECK(!gi_os_monitor_wait_until(&monitor, 1));
+    gori_time deadline = gi_os_now() + 2 * GORI_MILLISECONDS;
+    while (gi_os_monitor_wait_until(&monitor, deadline)) {
+    }
+    GT_CHECK(gi_os_now() >= deadline);
+    gi_os_monitor_unlock(&monitor);
+    gi_os_monitor_fini(&monitor);
+}
+
 static void store_self(void *argument)
 {
     *(uintptr_t *)argument = gi_os_thread_self();
