@@ -574,9 +574,9 @@ static uint64_t play_echo(uint64_t seed)
     if (is_short_of_descriptors) {
         run->config.descriptors_max = 2 + echo->client_count;
     }
-    echo->is_gentle = !echo->is_cruel && !is_short_of_descriptors && faults->reset == 0 &&
-                      faults->submit_error == 0;
     add_loops(echo);
+    echo->is_gentle = !sim_run_arm(run) && !echo->is_cruel && !is_short_of_descriptors &&
+                      faults->reset == 0 && faults->submit_error == 0;
     random_limits(echo, &echo->options);
     if (!open_listener(echo)) {
         return sim_run_end(run); /* no descriptor for it: a fault */

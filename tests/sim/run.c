@@ -14,6 +14,8 @@
 
 #define STEPS_MAX 3000000
 
+struct sim_sweep sim_sweep;
+
 void sim_check_failed(const struct sim_run *run, const char *file, int line, const char *what)
 {
     fprintf(stderr, "%s:%d: failed: %s\n", file, line, what);
@@ -167,6 +169,18 @@ int sim_run_add_loop(struct sim_run *run, const struct gori_loop_config *config,
     return 0;
 }
 
+bool sim_run_arm(struct sim_run *run)
+{
+    uint64_t number = sim_sweep.number;
+    if (number == 0 && sim_once_in(run, 8)) {
+        number = 1 + sim_below(run, 200);
+    }
+    if (number > 0) {
+        gi_fault_alloc_fail_once(&run->memory, number);
+    }
+    return number > 0;
+}
+
 void sim_run_until(struct sim_run *run, bool (*is_done)(void *user), void *user)
 {
     while (!is_done(user)) {
@@ -202,6 +216,7 @@ uint64_t sim_run_end(struct sim_run *run)
             sim_run_destroy_loop(run, &run->loops[i]);
         }
     }
+    sim_sweep.failed = gi_fault_alloc_failed_count(&run->memory);
     if (gi_fault_alloc_live_blocks(&run->memory) > 0) {
         gi_sim_fail(run->sim, "memory of a loop was leaked");
     }

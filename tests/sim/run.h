@@ -42,6 +42,14 @@ struct sim_run {
     uint64_t steps;
 };
 
+/** What a sweep over allocations says to the scenarios, and what they answer. */
+struct sim_sweep {
+    uint64_t number; /* of the allocation to fail in each run; 0: as the seed has it */
+    uint64_t failed; /* allocations that the last run has failed */
+};
+
+extern struct sim_sweep sim_sweep;
+
 /** A scenario; `play` runs one seed and answers the world's hash. */
 struct sim_scenario {
     const char *name;
@@ -65,6 +73,12 @@ void sim_run_begin(struct sim_run *run, uint64_t seed);
 /** Adds a loop with what is set in `config` (allocator, engine and simulation are set here). */
 int sim_run_add_loop(struct sim_run *run, const struct gori_loop_config *config,
                      struct sim_loop **ret_loop);
+
+/**
+ * Arms the failure of an allocation, if there is to be one: after the loops are made, before
+ * anything else.  Result: whether there is.
+ */
+bool sim_run_arm(struct sim_run *run);
 
 /** Takes steps until `is_done`; a world in which nothing happens any more is a violation. */
 void sim_run_until(struct sim_run *run, bool (*is_done)(void *user), void *user);
