@@ -21,7 +21,14 @@
 #define ACCEPT_TRIES_SINGLE 3
 #define ACCEPT_TRIES_MAX    6
 
-/* One completion of the kernel's, and the operation it is about. */
+/* One completion of the kernel's: a copy, because the room of the original may be used again. */
+struct outcome {
+    uint64_t user_data;
+    int32_t result;
+    uint32_t flags;
+};
+
+/* The same, and the operation it is about. */
 struct event {
     struct gi_uring_slot *slot; /* not good any more after anything is armed, parked or ended */
     struct gori_op *op;
@@ -101,21 +108,23 @@ static GI_COLD bool try_again(struct gi_uring *uring, const struct event *event)
  * was single-shot to begin with) goes on, and nobody hears of it; one that was asked to end, ends.
  * A receive that had its one buffer of few goes behind those that wait for theirs.
  */
-static void go_on(struct gi_uring *uring, const struct event *event)
+static GI_NOINLINE void go_on(struct gi_uring *uring, uint32_t index)
 {
-    event->slot->flags &= (uint8_t)~GI_URING_SLOT_KERNEL;
-    if (gi_uring_is_ending(event->op)) {
-        gi_uring_finish(uring, event->index, GORI_ECANCELED);
+    struct gi_uring_slot *slot = gi_uring_slots_at(&uring->slots, index);
+    const struct gori_op *op = slot->owner;
+    slot->flags &= (uint8_t)~GI_URING_SLOT_KERNEL;
+    if (gi_uring_is_ending(op)) {
+        gi_uring_finish(uring, index, GORI_ECANCELED);
         return;
     }
-    if (event->op->kind == GORI_OP_RECV_MULTI && (event->slot->flags & GI_URING_SLOT_ONCE)) {
+    if (op->kind == GORI_OP_RECV_MULTI && (slot->flags & GI_URING_SLOT_ONCE)) {
         if (gi_uring_slots_queued(&uring->slots, GI_URING_QUEUE_PARKED) > 0) {
-            gi_uring_park(uring, event->index);
+            gi_uring_park(uring, index);
             return;
         }
-        event->slot->flags &= (uint8_t)~GI_URING_SLOT_ONCE;
+        slot->flags &= (uint8_t)~GI_URING_SLOT_ONCE;
     }
-    gi_uring_arm(uring, event->index);
+    gi_uring_arm(uring, index);
 }
 
 static bool complete_recv_end(struct gi_uring *uring, const struct event *event,
@@ -143,24 +152,24 @@ static bool complete_recv_end(struct gi_uring *uring, const struct event *event,
     return deliver_error(uring, event, ret_completion);
 }
 
-static inline bool complete_recv_multi(struct gi_uring *uring, const struct event *event,
-                                       struct gi_completion *ret_completion)
+/* Bytes for a multishot receive: the first of the two completions that nearly all are. */
+static inline void complete_recv_data(struct gi_uring *uring, struct gi_uring_slot *slot,
+                                      struct outcome outcome, struct gi_completion *ret_completion)
 {
-    if (GI_UNLIKELY(event->result <= 0)) {
-        return complete_recv_end(uring, event, ret_completion);
-    }
-    GI_ASSERT(event->flags & IORING_CQE_F_BUFFER);
-    struct gori_buffer *buffer = gi_recv_buffers_take(&uring->recv_buffers, event->flags);
+    GI_ASSERT(outcome.flags & IORING_CQE_F_BUFFER);
+    struct gori_buffer *buffer = gi_recv_buffers_take(&uring->recv_buffers, outcome.flags);
     gi_buffers_deliver(uring->recv_buffers.pool, buffer);
-    event->slot->tries = 0;
-    (void)deliver(uring, event, event->result, false, ret_completion);
-    ret_completion->what.buffer = buffer;
-    ret_completion->what.data =
-        (struct gori_slice){.data = buffer->data, .size = (uint32_t)event->result};
-    if (GI_UNLIKELY(!(event->flags & IORING_CQE_F_MORE))) {
-        go_on(uring, event);
+    *ret_completion = (struct gi_completion){
+        .op = slot->owner,
+        .what = {.result = outcome.result,
+                 .accepted = GORI_NATIVE_NONE,
+                 .buffer = buffer,
+                 .data = {.data = buffer->data, .size = (uint32_t)outcome.result}},
+    };
+    slot->tries = 0;
+    if (GI_UNLIKELY(!(outcome.flags & IORING_CQE_F_MORE))) {
+        go_on(uring, gi_user_data_slot(outcome.user_data));
     }
-    return true;
 }
 
 static bool complete_recv(struct gi_uring *uring, const struct event *event,
@@ -191,14 +200,31 @@ static bool advance_send(struct gori_op *op, size_t bytes)
     return true;
 }
 
-static inline bool complete_send(struct gi_uring *uring, const struct event *event,
-                                 struct gi_completion *ret_completion)
+/* Whether a result is all of a send of one piece, from its start: the second of the two. */
+static inline bool is_whole_send(const struct gori_op *op, int32_t result)
+{
+    return op->as.send.count == 1 && op->as.send.offset == 0 && result >= 0 &&
+           (uint32_t)result == op->as.send.pieces->size;
+}
+
+static inline void complete_whole_send(struct gi_uring *uring, struct gori_op *op,
+                                       struct outcome outcome, struct gi_completion *ret_completion)
+{
+    *ret_completion = (struct gi_completion){
+        .op = op,
+        .what = {.result = outcome.result, .is_last = true, .accepted = GORI_NATIVE_NONE},
+    };
+    release_op(uring, gi_user_data_slot(outcome.user_data), op);
+}
+
+static bool complete_send(struct gi_uring *uring, const struct event *event,
+                          struct gi_completion *ret_completion)
 {
     event->slot->flags &= (uint8_t)~GI_URING_SLOT_KERNEL;
-    if (GI_UNLIKELY(event->result < 0)) {
+    if (event->result < 0) {
         return !try_again(uring, event) && deliver_error(uring, event, ret_completion);
     }
-    if (GI_LIKELY(advance_send(event->op, (uint32_t)event->result))) {
+    if (advance_send(event->op, (uint32_t)event->result)) {
         return deliver(uring, event, (int64_t)event->op->as.send.progress, true, ret_completion);
     }
     if (gi_uring_is_ending(event->op)) {
@@ -299,7 +325,7 @@ static bool complete_accept(struct gi_uring *uring, const struct event *event,
     ret_completion->what.accepted = event->result;
     uring->last_accepted = event->result;
     if (!(event->flags & IORING_CQE_F_MORE)) {
-        go_on(uring, event);
+        go_on(uring, event->index);
     }
     return true;
 }
@@ -332,10 +358,9 @@ static void complete_cancel_handle(struct gi_uring *uring, uint64_t user_data)
  * What is under no living slot.  A socket or a buffer that comes with a completion too late is not
  * lost for that.
  */
-static GI_COLD void complete_other(struct gi_uring *uring, uint64_t user_data, int32_t result,
-                                   uint32_t flags)
+static GI_COLD void complete_other(struct gi_uring *uring, struct outcome outcome)
 {
-    switch (gi_user_data_kind(user_data)) {
+    switch (gi_user_data_kind(outcome.user_data)) {
     case GI_URING_CANCEL:
     case GI_URING_CANCEL_HANDLE:
     case GI_URING_NOTHING:
@@ -346,13 +371,13 @@ static GI_COLD void complete_other(struct gi_uring *uring, uint64_t user_data, i
         (void)gi_atomic_bool_exchange(&uring->shared.woken, false, GI_ACQ_REL);
         return;
     case GORI_OP_ACCEPT:
-        if (result >= 0) {
-            gi_os_close(result);
+        if (outcome.result >= 0) {
+            gi_os_close(outcome.result);
         }
         break;
     case GORI_OP_RECV_MULTI:
-        if (flags & IORING_CQE_F_BUFFER) {
-            struct gori_buffer *late = gi_recv_buffers_take(&uring->recv_buffers, flags);
+        if (outcome.flags & IORING_CQE_F_BUFFER) {
+            struct gori_buffer *late = gi_recv_buffers_take(&uring->recv_buffers, outcome.flags);
             gi_buffers_unlend(uring->recv_buffers.pool, late);
         }
         break;
@@ -362,26 +387,25 @@ static GI_COLD void complete_other(struct gi_uring *uring, uint64_t user_data, i
     uring->stale_completions++;
 }
 
-/* One completion of the kernel's; whether it makes one for the runtime. */
-static inline bool complete(struct gi_uring *uring, const struct io_uring_cqe *cqe,
-                            struct gi_completion *ret_completion)
+/* All completions but the two that nearly all are. */
+static GI_NOINLINE bool complete_rare(struct gi_uring *uring, struct outcome outcome,
+                                      struct gi_completion *ret_completion)
 {
-    uint64_t user_data = cqe->user_data;
-    struct gi_uring_slot *slot = gi_uring_slots_find(&uring->slots, user_data);
-    if (GI_UNLIKELY(slot == NULL)) {
-        complete_other(uring, user_data, cqe->res, cqe->flags);
+    struct gi_uring_slot *slot = gi_uring_slots_find(&uring->slots, outcome.user_data);
+    if (slot == NULL) {
+        complete_other(uring, outcome);
         return false;
     }
-    struct event event = {
+    const struct event event = {
         .slot = slot,
         .op = slot->owner,
-        .index = gi_user_data_slot(user_data),
-        .result = cqe->res,
-        .flags = cqe->flags,
+        .index = gi_user_data_slot(outcome.user_data),
+        .result = outcome.result,
+        .flags = outcome.flags,
     };
-    switch (gi_user_data_kind(user_data)) {
+    switch (gi_user_data_kind(outcome.user_data)) {
     case GORI_OP_RECV_MULTI:
-        return complete_recv_multi(uring, &event, ret_completion);
+        return complete_recv_end(uring, &event, ret_completion);
     case GORI_OP_SEND:
         return complete_send(uring, &event, ret_completion);
     case GORI_OP_RECV:
@@ -393,12 +417,31 @@ static inline bool complete(struct gi_uring *uring, const struct io_uring_cqe *c
     case GORI_OP_SEND_FILE:
         return complete_send_file(uring, &event, ret_completion);
     case GI_URING_CANCEL_HANDLE:
-        complete_cancel_handle(uring, user_data);
+        complete_cancel_handle(uring, outcome.user_data);
         return false;
     default:
-        complete_cancel(uring, user_data);
+        complete_cancel(uring, outcome.user_data);
         return false;
     }
+}
+
+/* One completion of the kernel's; whether it makes one for the runtime. */
+static inline bool complete(struct gi_uring *uring, struct outcome outcome,
+                            struct gi_completion *ret_completion)
+{
+    struct gi_uring_slot *slot = gi_uring_slots_find(&uring->slots, outcome.user_data);
+    uint8_t kind = gi_user_data_kind(outcome.user_data);
+    if (GI_LIKELY(slot != NULL)) {
+        if (kind == GORI_OP_RECV_MULTI && outcome.result > 0) {
+            complete_recv_data(uring, slot, outcome, ret_completion);
+            return true;
+        }
+        if (kind == GORI_OP_SEND && is_whole_send(slot->owner, outcome.result)) {
+            complete_whole_send(uring, slot->owner, outcome, ret_completion);
+            return true;
+        }
+    }
+    return complete_rare(uring, outcome, ret_completion);
 }
 
 static bool deliver_closed(struct gi_uring *uring, struct gi_completion *ret_completion)
@@ -442,7 +485,9 @@ bool gi_uring_next(struct gi_engine *engine, struct gi_completion *ret_completio
         if (cqe == NULL) {
             return false;
         }
-        if (complete(uring, cqe, ret_completion)) {
+        struct outcome outcome = {
+            .user_data = cqe->user_data, .result = cqe->res, .flags = cqe->flags};
+        if (complete(uring, outcome, ret_completion)) {
             return true;
         }
     }
