@@ -244,18 +244,18 @@ static bool complete_connect(struct gi_uring *uring, const struct event *event,
     return deliver_error(uring, event, ret_completion);
 }
 
-/* The poll of a file send: it can go on, or finds out why not. */
-static bool complete_send_file(struct gi_uring *uring, const struct event *event,
-                               struct gi_completion *ret_completion)
+/* What an operation of calls.c waited for is there: it goes on, or finds out why not. */
+static bool complete_call(struct gi_uring *uring, const struct event *event,
+                          struct gi_completion *ret_completion)
 {
     event->slot->flags &= (uint8_t)~GI_URING_SLOT_KERNEL;
     if (gi_uring_is_ending(event->op)) {
         return deliver(uring, event, GORI_ECANCELED, true, ret_completion);
     }
-    if (event->result < 0 && event->result != -EINTR) {
+    if (event->result < 0 && event->result != -EINTR && event->result != -ETIME) {
         return deliver_error(uring, event, ret_completion);
     }
-    gi_uring_slots_push(&uring->slots, GI_URING_QUEUE_FILES, event->index);
+    gi_uring_slots_push(&uring->slots, GI_URING_QUEUE_CALLS, event->index);
     return false;
 }
 
@@ -413,9 +413,12 @@ static GI_NOINLINE bool complete_rare(struct gi_uring *uring, struct outcome out
     case GORI_OP_ACCEPT:
         return complete_accept(uring, &event, ret_completion);
     case GORI_OP_CONNECT:
-        return complete_connect(uring, &event, ret_completion);
+        if (!gi_uring_is_call(event.op)) {
+            return complete_connect(uring, &event, ret_completion);
+        }
+        return complete_call(uring, &event, ret_completion);
     case GORI_OP_SEND_FILE:
-        return complete_send_file(uring, &event, ret_completion);
+        return complete_call(uring, &event, ret_completion);
     case GI_URING_CANCEL_HANDLE:
         complete_cancel_handle(uring, outcome.user_data);
         return false;

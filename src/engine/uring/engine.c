@@ -277,7 +277,7 @@ static inline bool has_work(const struct gi_uring *uring)
     return gi_ring_ready(&uring->ring) > 0 ||
            gi_uring_slots_queued(&uring->slots, GI_URING_QUEUE_READY) > 0 ||
            gi_uring_slots_queued(&uring->slots, GI_URING_QUEUE_CLOSED) > 0 ||
-           gi_uring_slots_queued(&uring->slots, GI_URING_QUEUE_FILES) > 0 ||
+           gi_uring_slots_queued(&uring->slots, GI_URING_QUEUE_CALLS) > 0 ||
            gi_uring_slots_queued(&uring->slots, GI_URING_QUEUE_REDO) > 0;
 }
 
@@ -289,8 +289,8 @@ static int uring_turn(struct gi_engine *engine, gori_time deadline)
     if (GI_UNLIKELY(gi_uring_slots_queued(&uring->slots, GI_URING_QUEUE_REDO) > 0)) {
         gi_uring_redo(uring);
     }
-    if (GI_UNLIKELY(gi_uring_slots_queued(&uring->slots, GI_URING_QUEUE_FILES) > 0)) {
-        gi_uring_send_files(uring);
+    if (GI_UNLIKELY(gi_uring_slots_queued(&uring->slots, GI_URING_QUEUE_CALLS) > 0)) {
+        gi_uring_make_calls(uring);
     }
     gi_recv_buffers_refill(&uring->recv_buffers);
     gi_uring_resume_parked(uring);

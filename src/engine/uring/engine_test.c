@@ -4,6 +4,7 @@
  * a ring.  Each test drives the engine through its contract and looks inside where that is the
  * point.
  */
+#include <dirent.h>
 #include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -24,6 +25,19 @@ static uint32_t count_descriptors(void)
         count += fcntl(fd, F_GETFD) >= 0 ? 1 : 0;
     }
     return count;
+}
+
+/* The threads of this process, those that the kernel makes for io_uring included. */
+static uint32_t count_threads(void)
+{
+    DIR *folder = opendir("/proc/self/task");
+    GT_CHECK(folder != NULL);
+    uint32_t count = 0;
+    while (readdir(folder) != NULL) {
+        count++;
+    }
+    GT_EQUAL(closedir(folder), 0);
+    return count - 2; /* "." and ".." */
 }
 
 GT_TEST(accepts_connects_sends_and_receives)
@@ -72,6 +86,7 @@ GT_TEST(accepts_connects_sends_and_receives)
     socket_close(&fixture, &listener);
     FIXTURE_UNTIL(&fixture, server.closed == 1 && listener.closed == 1);
     GT_EQUAL(accept_op.last_result, GORI_ECANCELED);
+    GT_EQUAL(count_threads(), 1);
     fixture_fini(&fixture);
 }
 
@@ -743,6 +758,58 @@ GT_TEST(reused_descriptor_number_gets_nothing_of_the_old)
         gi_os_close(again[1]);
     }
     GT_EQUAL(fixture.uring->stale_completions, 0);
+    fixture_fini(&fixture);
+}
+
+/*
+ * Goal: a UNIX server whose queue is full makes a connect wait, not fail; the wait can be
+ * cancelled, closed, and ends when there is room.
+ */
+GT_TEST(connect_waits_for_room_in_a_unix_queue)
+{
+    struct fixture fixture;
+    fixture_init(&fixture, 64);
+    char text[64];
+    (void)snprintf(text, sizeof(text), "unix:/tmp/gori-queue-%d", (int)getpid());
+    struct gori_addr addr;
+    GT_EQUAL(gori_addr_parse(text, &addr), 0);
+    int listener = -1;
+    GT_EQUAL(gi_os_listen(&addr, 1, GI_OS_BLOCKING, &listener), 0);
+    enum { CLIENTS = 5 };
+    struct socket clients[CLIENTS];
+    struct record connects[CLIENTS];
+    memset(connects, 0, sizeof(connects));
+    for (size_t i = 0; i < CLIENTS; i++) {
+        int fd = -1;
+        GT_EQUAL(gi_os_socket(GORI_ADDR_UNIX, GI_OS_BLOCKING, &fd), 0);
+        socket_adopt(&fixture, &clients[i], fd);
+        connects[i].op.as.connect.addr = &addr;
+        record_submit(&fixture, &connects[i], &clients[i], GORI_OP_CONNECT);
+        (void)fixture_turn(&fixture, 0);
+    }
+    GT_EQUAL(connects[1].lasts, 1);
+    GT_EQUAL(connects[2].lasts + connects[3].lasts + connects[4].lasts, 0);
+    record_cancel(&fixture, &connects[2]);
+    socket_close(&fixture, &clients[3]);
+    FIXTURE_UNTIL(&fixture, connects[2].lasts == 1 && clients[3].closed == 1);
+    GT_EQUAL(connects[2].last_result, GORI_ECANCELED);
+    GT_EQUAL(connects[3].last_result, GORI_ECANCELED);
+    for (size_t i = 0; i < 3; i++) {
+        int accepted = accept(listener, NULL, NULL);
+        GT_CHECK(accepted >= 0);
+        gi_os_close(accepted);
+        FIXTURE_UNTIL(&fixture, i == 0 || connects[4].lasts == 1);
+    }
+    GT_EQUAL(connects[4].last_result, 0);
+    for (size_t i = 0; i < CLIENTS; i++) {
+        if (clients[i].closed == 0) {
+            socket_close(&fixture, &clients[i]);
+            FIXTURE_UNTIL(&fixture, clients[i].closed == 1);
+        }
+    }
+    GT_EQUAL(count_threads(), 1);
+    gi_os_close(listener);
+    GT_EQUAL(unlink(text + 5), 0);
     fixture_fini(&fixture);
 }
 

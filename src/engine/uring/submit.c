@@ -137,10 +137,27 @@ static void fill_accept(const struct gi_uring *uring, const struct gi_uring_slot
     };
 }
 
+/* Tries again a little later; see calls.c. */
+static void fill_timer(uint64_t user_data, struct io_uring_sqe *sqe)
+{
+    static const struct __kernel_timespec span = {.tv_nsec = 2 * (long long)GORI_MILLISECONDS};
+    *sqe = (struct io_uring_sqe){
+        .opcode = IORING_OP_TIMEOUT,
+        .fd = -1,
+        .addr = (uintptr_t)&span,
+        .len = 1,
+        .user_data = user_data,
+    };
+}
+
 static void fill_connect(const struct gori_op *op, int fd, uint64_t user_data,
                          struct io_uring_sqe *sqe)
 {
     const struct gori_addr *addr = op->as.connect.addr;
+    if (gi_uring_is_call(op)) {
+        fill_timer(user_data, sqe);
+        return;
+    }
     *sqe = (struct io_uring_sqe){
         .opcode = IORING_OP_CONNECT,
         .fd = fd,
@@ -232,8 +249,9 @@ int gi_uring_submit(struct gi_engine *engine, struct gori_op *op)
     op->slot = index;
     op->handle->in_flight++;
     uring->ops_in_flight++;
-    if (op->kind == GORI_OP_SEND_FILE) {
-        gi_uring_slots_push(&uring->slots, GI_URING_QUEUE_FILES, index);
+    if (GI_UNLIKELY(op->kind == GORI_OP_SEND_FILE || op->kind == GORI_OP_CONNECT) &&
+        gi_uring_is_call(op)) {
+        gi_uring_slots_push(&uring->slots, GI_URING_QUEUE_CALLS, index);
     } else {
         gi_uring_arm(uring, index);
     }

@@ -3,7 +3,7 @@
  * The inside of the io_uring engine, for the files of this folder only.
  *
  *   engine.c    life, the turn, wake                 submit.c   what goes to the kernel
- *   complete.c  what comes back                      file.c     file sends, made of sendfile(2)
+ *   complete.c  what comes back                      calls.c    what the engine does itself
  *   probe.c     what is to be had on this machine    ring.c, slots.c, recv_buffers.c   their names
  *
  * Where an operation is, by its slot:
@@ -12,8 +12,8 @@
  *     │          │ ^ │
  *     │          │ │ └─ no buffer ──> PARKED ── buffers are back ──┐
  *     │          │ └──── next turn ── REDO <── queue full, lost F_MORE, short send
- *     └─ file ─> FILES ── would block ──> KERNEL (a poll) ──> FILES
- *   REDO, PARKED, FILES ── done or cancelled ──> READY ──> delivered, slot released
+ *     └─ file ─> CALLS ── would block ──> KERNEL (a poll) ──> CALLS
+ *   REDO, PARKED, CALLS ── done or cancelled ──> READY ──> delivered, slot released
  *
  *  U1  An operation ends by its own completion only, or in user space when the kernel has nothing
  * of it.  What a cancel says of itself never ends one; it is asked again while it was in vain. U2
@@ -106,9 +106,12 @@ void gi_uring_arm_wake(struct gi_uring *uring);
 /* complete.c */
 bool gi_uring_next(struct gi_engine *engine, struct gi_completion *ret_completion);
 
-/* file.c */
+/* calls.c */
 
-/** Sends on, a bounded amount, what FILES holds. */
-void gi_uring_send_files(struct gi_uring *uring);
+/** Whether an operation is done by system calls of our own. */
+bool gi_uring_is_call(const struct gori_op *op);
+
+/** Does, a bounded amount, what CALLS holds. */
+void gi_uring_make_calls(struct gi_uring *uring);
 
 #endif

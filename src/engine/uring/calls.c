@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * File sends.  io_uring has no sendfile, and its splice runs on a thread of its own for each; so a
- * file is sent by sendfile(2) from the loop, a bounded piece a turn, and io_uring only says when
- * the socket takes more.  The socket does not block just during the call. Thread: the loop's.
- * Reading: sendfile(2).
+ * What the engine does by system calls of its own, a bounded amount a turn, because io_uring has no
+ * such thing or does it badly; io_uring then only says when to go on.
+ *
+ * File sends: there is no sendfile, and splice runs on a thread of its own for each.  The socket
+ * does not block just during the call; a poll says when it takes more.
+ *
+ * Connects to UNIX servers: with the server's queue full io_uring waits on a thread of its own,
+ * where no cancel reaches it (seen on 6.18).  No event tells when there is room, so a timer does.
+ * Thread: the loop's.  Reading: sendfile(2), unix(7).
  */
 #include <signal.h>
 #include <time.h>
@@ -61,10 +66,6 @@ static int64_t send_piece(const struct gi_uring *uring, const struct gori_op *op
 static size_t send_on(struct gi_uring *uring, uint32_t index)
 {
     struct gori_op *op = gi_uring_slots_at(&uring->slots, index)->owner;
-    if (gi_uring_is_ending(op)) {
-        gi_uring_finish(uring, index, GORI_ECANCELED);
-        return 0;
-    }
     uint64_t left = op->as.send_file.size - op->as.send_file.progress;
     size_t size = (size_t)gi_min_u64(left, PIECE_BYTES);
     int64_t sent = size > 0 ? send_piece(uring, op, size) : 0;
@@ -84,17 +85,47 @@ static size_t send_on(struct gi_uring *uring, uint32_t index)
     } else if ((size_t)sent < size) {
         gi_uring_arm(uring, index); /* the socket is full, or the file has become shorter */
     } else {
-        gi_uring_slots_push(&uring->slots, GI_URING_QUEUE_FILES, index);
+        gi_uring_slots_push(&uring->slots, GI_URING_QUEUE_CALLS, index);
     }
     return (size_t)sent;
 }
 
-void gi_uring_send_files(struct gi_uring *uring)
+static void connect_on(struct gi_uring *uring, uint32_t index)
+{
+    const struct gori_op *op = gi_uring_slots_at(&uring->slots, index)->owner;
+    int fd = (int)op->handle->native;
+    int result = gi_os_set_blocking(fd, false);
+    if (result >= 0) {
+        result = gi_os_connect(fd, op->as.connect.addr);
+        (void)gi_os_set_blocking(fd, true);
+    }
+    if (result == GORI_EAGAIN) {
+        gi_uring_arm(uring, index); /* the queue is full: a timer */
+    } else {
+        gi_uring_finish(uring, index, result < 0 ? result : 0);
+    }
+}
+
+bool gi_uring_is_call(const struct gori_op *op)
+{
+    return op->kind == GORI_OP_SEND_FILE ||
+           (op->kind == GORI_OP_CONNECT && gori_addr_family(op->as.connect.addr) == GORI_ADDR_UNIX);
+}
+
+void gi_uring_make_calls(struct gi_uring *uring)
 {
     size_t sent = 0;
-    uint32_t left = gi_uring_slots_queued(&uring->slots, GI_URING_QUEUE_FILES);
+    uint32_t left = gi_uring_slots_queued(&uring->slots, GI_URING_QUEUE_CALLS);
     while (left > 0 && sent < TURN_BYTES) {
-        sent += send_on(uring, gi_uring_slots_pop(&uring->slots, GI_URING_QUEUE_FILES));
+        uint32_t index = gi_uring_slots_pop(&uring->slots, GI_URING_QUEUE_CALLS);
+        const struct gori_op *op = gi_uring_slots_at(&uring->slots, index)->owner;
+        if (gi_uring_is_ending(op)) {
+            gi_uring_finish(uring, index, GORI_ECANCELED);
+        } else if (op->kind == GORI_OP_CONNECT) {
+            connect_on(uring, index);
+        } else {
+            sent += send_on(uring, index);
+        }
         left--;
     }
 }
