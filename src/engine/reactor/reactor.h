@@ -122,8 +122,29 @@ void gi_reactor_close(struct gi_engine *engine, struct gori_handle *handle);
 
 /* Of schedule.c. */
 
-/** Puts a handle that is in no list where its ops and its readiness say (R3). */
-void gi_reactor_schedule(struct gi_reactor *reactor, struct gori_handle *handle);
+/** Tells a level poller what is waited for. */
+void gi_reactor_watch(struct gi_reactor *reactor, struct gori_handle *handle);
+
+/** Puts a handle that may make progress into `ready` or `later`, if it is in no list. */
+void gi_reactor_enqueue(struct gi_reactor *reactor, struct gori_handle *handle);
+
+/** Whether an op of a handle has its bit. */
+static inline bool gi_reactor_may_step(const struct gori_handle *handle)
+{
+    return ((handle->ready & GI_POLL_READ) && !gi_list_is_empty(&handle->reads)) ||
+           ((handle->ready & GI_POLL_WRITE) && !gi_list_is_empty(&handle->writes));
+}
+
+/** Puts a handle where its ops and its readiness say (R3). */
+static inline void gi_reactor_schedule(struct gi_reactor *reactor, struct gori_handle *handle)
+{
+    if (!reactor->is_edge) {
+        gi_reactor_watch(reactor, handle);
+    }
+    if (gi_reactor_may_step(handle)) {
+        gi_reactor_enqueue(reactor, handle);
+    }
+}
 
 /** Puts a handle that is in no list into `starved` or `retry`. */
 void gi_reactor_park(struct gi_reactor *reactor, struct gori_handle *handle,

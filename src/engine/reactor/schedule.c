@@ -7,18 +7,8 @@
 #include "base/compiler.h"
 #include "engine/reactor/reactor.h"
 
-static bool may_read(const struct gori_handle *handle)
-{
-    return (handle->ready & GI_POLL_READ) && !gi_list_is_empty(&handle->reads);
-}
-
-static bool may_write(const struct gori_handle *handle)
-{
-    return (handle->ready & GI_POLL_WRITE) && !gi_list_is_empty(&handle->writes);
-}
-
 /* A level poller watches the directions that ops wait in, and no others: it would not stop. */
-static GI_NOINLINE void set_mask(struct gi_reactor *reactor, struct gori_handle *handle)
+void gi_reactor_watch(struct gi_reactor *reactor, struct gori_handle *handle)
 {
     uint32_t mask = 0;
     if (!gi_list_is_empty(&handle->reads) && !(handle->ready & GI_POLL_READ)) {
@@ -34,17 +24,9 @@ static GI_NOINLINE void set_mask(struct gi_reactor *reactor, struct gori_handle 
     }
 }
 
-static void watch(struct gi_reactor *reactor, struct gori_handle *handle)
+void gi_reactor_enqueue(struct gi_reactor *reactor, struct gori_handle *handle)
 {
-    if (!reactor->is_edge) {
-        set_mask(reactor, handle);
-    }
-}
-
-void gi_reactor_schedule(struct gi_reactor *reactor, struct gori_handle *handle)
-{
-    watch(reactor, handle);
-    if ((!may_read(handle) && !may_write(handle)) || gi_link_is_linked(&handle->link)) {
+    if (gi_link_is_linked(&handle->link)) {
         return;
     }
     if (GI_LIKELY(handle->budget > 0)) {
@@ -59,7 +41,7 @@ void gi_reactor_park(struct gi_reactor *reactor, struct gori_handle *handle, str
 {
     handle->ready |= GI_REACTOR_PARKED;
     gi_list_push_back(list, &handle->link);
-    watch(reactor, handle);
+    gi_reactor_schedule(reactor, handle);
 }
 
 static void unpark(struct gori_handle *handle)
@@ -72,7 +54,8 @@ void gi_reactor_note(struct gi_reactor *reactor, struct gori_handle *handle, uin
 {
     handle->ready |= (uint8_t)mask;
     handle->budget = GI_REACTOR_BUDGET;
-    if ((handle->ready & GI_REACTOR_PARKED) && may_write(handle)) {
+    bool may_write = (handle->ready & GI_POLL_WRITE) && !gi_list_is_empty(&handle->writes);
+    if (GI_UNLIKELY((handle->ready & GI_REACTOR_PARKED) && may_write)) {
         unpark(handle); /* only its receive has to wait */
     }
     gi_reactor_schedule(reactor, handle);

@@ -62,28 +62,26 @@ int gi_reactor_submit(struct gi_engine *engine, struct gori_op *op)
 {
     struct gi_reactor *reactor = gi_reactor_of(engine);
     struct gori_handle *handle = op->handle;
-    bool must_not_block =
-        op->kind == GORI_OP_ACCEPT || op->kind == GORI_OP_CONNECT || op->kind == GORI_OP_SEND_FILE;
-    if (GI_UNLIKELY(must_not_block)) {
-        int error = make_nonblocking(handle);
-        if (error < 0) {
-            return error;
-        }
+    if (GI_LIKELY(op->kind == GORI_OP_SEND)) {
+        handle->in_flight++;
+        submit_write(reactor, op);
+        return 0;
+    }
+    bool is_read = op->kind == GORI_OP_RECV || op->kind == GORI_OP_RECV_MULTI;
+    int error = is_read ? 0 : make_nonblocking(handle);
+    if (error < 0) {
+        return error;
     }
     handle->in_flight++;
-    switch (op->kind) {
-    case GORI_OP_SEND:
-    case GORI_OP_SEND_FILE:
-        submit_write(reactor, op);
-        break;
-    case GORI_OP_CONNECT:
-        forget_readiness(handle);
-        submit_write(reactor, op);
-        break;
-    default:
+    if (is_read || op->kind == GORI_OP_ACCEPT) {
         gi_list_push_back(&handle->reads, &op->link);
         gi_reactor_schedule(reactor, handle);
+        return 0;
     }
+    if (op->kind == GORI_OP_CONNECT) {
+        forget_readiness(handle);
+    }
+    submit_write(reactor, op);
     return 0;
 }
 
