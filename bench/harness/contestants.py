@@ -123,7 +123,10 @@ def raw(folder: Path) -> list[Contestant]:
 def libraries(folder: Path) -> list[Contestant]:
     return [
         echo_server("libuv", "epoll", folder / "peer_libuv", package="libuv1-dev"),
+        echo_server("libuv tuned", "epoll", folder / "peer_libuv_tuned", package="libuv1-dev"),
         echo_server("asio epoll", "epoll", folder / "peer_asio_epoll", package="libasio-dev"),
+        echo_server("asio epoll tuned", "epoll", folder / "peer_asio_epoll_tuned",
+                    package="libasio-dev"),
         echo_server("asio io_uring", "io_uring", folder / "peer_asio_io_uring",
                     package="libasio-dev"),
     ]

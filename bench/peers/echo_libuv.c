@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Echo on libuv as a good user of it writes it: one read buffer per loop, uv_try_write first, and
- * a queued uv_write with a copy only for what the socket did not take at once. Connections come
- * from the process's own allocator, one block each. Reading: docs.libuv.org, tcp and stream.
+ * Echo on libuv as its documentation and its good users write it: one read buffer per loop, answers
+ * through uv_write, which takes a request and the bytes along in one block.  Built twice: with
+ * TRY_WRITE_FIRST it writes at once what the socket takes and queues only the rest, as those do who
+ * know that uv_try_write is faster.  Reading: docs.libuv.org, tcp and stream.
  */
 #include "server.h"
 
@@ -47,7 +48,7 @@ static void on_written(uv_write_t *request, int status)
     free(request);
 }
 
-static void queue_rest(uv_stream_t *stream, const char *data, size_t size)
+static void queue_write(uv_stream_t *stream, const char *data, size_t size)
 {
     struct pending_write *pending = malloc(sizeof *pending + size);
     if (pending == NULL) {
@@ -70,14 +71,16 @@ static void on_read(uv_stream_t *stream, ssize_t received, const uv_buf_t *buffe
         uv_close((uv_handle_t *)stream, on_close);
         return;
     }
+    size_t done = 0;
+#ifdef TRY_WRITE_FIRST
     uv_buf_t echo = uv_buf_init(buffer->base, (unsigned)received);
     int written = uv_try_write(stream, &echo, 1);
-    if (written < 0 && written != UV_EAGAIN) {
-        uv_close((uv_handle_t *)stream, on_close);
-    } else if (written < received) {
-        size_t done = written < 0 ? 0 : (size_t)written;
-        queue_rest(stream, buffer->base + done, (size_t)received - done);
+    if (written == received) {
+        return;
     }
+    done = written < 0 ? 0 : (size_t)written; /* a failure is reported again by the queued write */
+#endif
+    queue_write(stream, buffer->base + done, (size_t)received - done);
 }
 
 static void on_connection(uv_stream_t *listener, int status)
