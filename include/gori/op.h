@@ -76,7 +76,7 @@ struct gori_op {
     /* private */
     uint8_t state;
     uint8_t flags;
-    uint8_t reserved;
+    uint8_t more; /* of a send: another follows at once */
     uint32_t slot;
     struct gori_link link;
     union {
@@ -225,6 +225,13 @@ GORI_API GORI_MUST_USE int gori_op_recv_multi(struct gori_op *op, struct gori_ha
  */
 GORI_API GORI_MUST_USE int gori_op_send(struct gori_op *op, struct gori_handle *handle,
                                         const struct gori_slice *pieces, uint32_t count);
+
+/**
+ * As gori_op_send, for bytes that another send follows as soon as they are sent: the system may
+ * keep a last packet that is not full for what follows.
+ */
+GORI_API GORI_MUST_USE int gori_op_send_more(struct gori_op *op, struct gori_handle *handle,
+                                             const struct gori_slice *pieces, uint32_t count);
 
 /** The range of a file that gori_op_send_file sends. */
 struct gori_file_range {

@@ -136,7 +136,7 @@ GORI_API GORI_MUST_USE int gori_session_send_buffer(struct gori_session *session
 
 /**
  * Sends a range of a file by the cheapest way the engine has; takes its own reference of `file`.
- * The range counts as one byte against the watermarks, since it costs no memory.  When the file
+ * The range counts as 16 KiB against the watermarks: no memory, but a descriptor.  When the file
  * turns out shorter, the session closes with GORI_CLOSE_TRUNCATED.  As gori_session_send.
  */
 GORI_API GORI_MUST_USE int gori_session_send_file(struct gori_session *session,

@@ -80,9 +80,11 @@ int64_t gi_os_receive(int fd, void *data, size_t size);
 
 /**
  * Bytes sent of `count` pieces (1 to GORI_SEND_PIECES_MAX), the first one from `offset` on, in one
- * call.  A peer that is gone is GORI_EPIPE, never a signal.
+ * call; with `more` the system may keep what does not fill a packet for the next one.  A peer that
+ * is gone is GORI_EPIPE, never a signal.
  */
-int64_t gi_os_send(int fd, const struct gori_slice *pieces, uint32_t count, size_t offset);
+int64_t gi_os_send(int fd, const struct gori_slice *pieces, uint32_t count, size_t offset,
+                   bool more);
 
 /**
  * Connects: 0 when it is done, 1 when it is under way.  The socket becomes writable when that ends,

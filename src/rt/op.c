@@ -235,8 +235,8 @@ int gori_op_recv_multi(struct gori_op *op, struct gori_handle *handle)
     return result < 0 ? result : submit(op, handle, GORI_OP_RECV_MULTI);
 }
 
-int gori_op_send(struct gori_op *op, struct gori_handle *handle, const struct gori_slice *pieces,
-                 uint32_t count)
+static GI_ALWAYS_INLINE int send_pieces(struct gori_op *op, struct gori_handle *handle,
+                                        const struct gori_slice *pieces, uint32_t count, bool more)
 {
     int result = check(op, handle);
     if (GI_UNLIKELY(result < 0)) {
@@ -250,7 +250,20 @@ int gori_op_send(struct gori_op *op, struct gori_handle *handle, const struct go
     op->as.send.index = 0;
     op->as.send.offset = 0;
     op->as.send.progress = 0;
+    op->more = more;
     return submit(op, handle, GORI_OP_SEND);
+}
+
+int gori_op_send(struct gori_op *op, struct gori_handle *handle, const struct gori_slice *pieces,
+                 uint32_t count)
+{
+    return send_pieces(op, handle, pieces, count, false);
+}
+
+int gori_op_send_more(struct gori_op *op, struct gori_handle *handle,
+                      const struct gori_slice *pieces, uint32_t count)
+{
+    return send_pieces(op, handle, pieces, count, true);
 }
 
 int gori_op_send_file(struct gori_op *op, struct gori_handle *handle,

@@ -11,7 +11,8 @@
  *   the tail:  the last page if there is one, else the inline pieces
  *
  *  Q1  The order of the pieces is the order of the calls, and that of the stream.
- *  Q2  `bytes` is the sum of all pieces, a file being 1; so the queue is empty when it is 0.
+ *  Q2  `bytes` is the sum of all pieces, a file being
+ *      GI_SEND_FILE_COST; so the queue is empty when it is 0.
  *  Q3  A piece that is in flight is neither moved nor changed: its array belongs to the engine.
  *  Q4  A piece of a block reaches to the end of its block, save while it is the last one in flight,
  *      where it may be shorter (GI_SEND_BATCH_BYTES).  So nobody has to remember the rest.
@@ -412,19 +413,19 @@ int gi_send_queue_push_file(struct gi_send_queue *queue, struct gi_send_pools *p
     if (range == NULL) {
         return GORI_ENOMEM;
     }
-    const struct gori_slice slice = {NULL, 1};
+    const struct gori_slice slice = {NULL, GI_SEND_FILE_COST};
     if (!push_piece(queue, pools, slice, (uintptr_t)range | OWNER_FILE)) {
         gi_pool_release(&pools->files, range);
         return GORI_ENOMEM;
     }
     gori_file_ref(file);
     *range = (struct gi_send_file){file, offset, size};
-    queue->bytes++;
+    queue->bytes += GI_SEND_FILE_COST;
     return 0;
 }
 
 /* Fills a batch from pieces; the last one, if it is of a block, may be cut for now (Q4). */
-static uint32_t gather(const struct run *head)
+static uint32_t gather(const struct run *head, size_t *ret_bytes)
 {
     size_t total = 0;
     uint32_t count = 0;
@@ -441,6 +442,7 @@ static uint32_t gather(const struct run *head)
         total += slice->size;
         count++;
     }
+    *ret_bytes = total;
     return count;
 }
 
@@ -456,8 +458,10 @@ static GI_NOINLINE void next_of_many(struct gi_send_queue *queue, struct gi_send
         ret_batch->file.offset = range->offset;
         ret_batch->file.size = gi_min_u64(range->size, GI_SEND_FILE_BYTES);
     } else {
-        count = gather(&head);
+        size_t bytes;
+        count = gather(&head, &bytes);
         ret_batch->count = count;
+        ret_batch->more = bytes < queue->bytes;
     }
     GI_ASSERT(count > 0);
     queue->in_flight = (uint8_t)count;
@@ -480,6 +484,7 @@ void gi_send_queue_next(struct gi_send_queue *queue, struct gi_send_batch *ret_b
     }
     ret_batch->pieces = queue->slices + queue->first;
     ret_batch->count = 1;
+    ret_batch->more = false;
     queue->in_flight = 1;
 }
 
@@ -522,7 +527,7 @@ static GI_NOINLINE size_t advance_many(struct gi_send_queue *queue, struct gi_se
     for (; queue->in_flight > 0 && bytes > 0; queue->in_flight--) {
         struct gori_slice *slice = &head.slices[*head.first];
         uintptr_t owner = head.owners[*head.first];
-        size_t size = slice->size; /* of a file it stays 1 until the range is through */
+        size_t size = slice->size; /* of a file it stays until the range is through */
         if (!consume_piece(slice, owner, &bytes)) {
             queue->bytes -= size - slice->size;
             break;

@@ -26,6 +26,12 @@
 /** Bytes of one send of a file, for the same reason. */
 #define GI_SEND_FILE_BYTES ((uint64_t)1 << 20)
 
+/**
+ * What a range of a file counts as, in bytes.  It takes next to no memory, but it may hold a
+ * descriptor: a peer that asks for many files and reads none must come to a limit soon.
+ */
+#define GI_SEND_FILE_COST ((size_t)16 << 10)
+
 /** Bytes that one chunk of copies holds.  With its header no multiple of a page: see send_queue.c.
  */
 #define GI_SEND_CHUNK_BYTES 2096
@@ -43,7 +49,7 @@ struct gi_send_queue {
         owners[GI_SEND_INLINE_PIECES]; /* what holds the bytes, and its kind in the low bits */
     struct gi_send_page *first_page;   /* pieces after the inline ones */
     struct gi_send_chunk *chunk;       /* the one that copies go to; some piece refers to it */
-    size_t bytes;                      /* queued; a range of a file counts as 1 */
+    size_t bytes;                      /* queued; a range of a file counts as GI_SEND_FILE_COST */
     uint8_t first;                     /* inline pieces: the first that is left, */
     uint8_t count;                     /* and how many are */
     uint8_t in_flight;                 /* pieces of the head that a send has */
@@ -54,6 +60,7 @@ struct gi_send_batch {
     const struct gori_slice *pieces;
     uint32_t count;
     struct gori_file_range file;
+    bool more; /* pieces only: something is queued behind them */
 };
 
 /** Makes empty pools; allocates nothing yet. */

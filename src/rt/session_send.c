@@ -65,9 +65,15 @@ static void submit(struct gori_session *session)
     gi_send_queue_next(&session->queue, &batch);
     session->send_op.on_complete = send_done;
     session->progress_seen = 0;
-    int result = GI_LIKELY(batch.count > 0)
-                     ? gori_op_send(&session->send_op, &session->handle, batch.pieces, batch.count)
-                     : gori_op_send_file(&session->send_op, &session->handle, &batch.file);
+    struct gori_op *op = &session->send_op;
+    int result;
+    if (GI_UNLIKELY(batch.count == 0)) {
+        result = gori_op_send_file(op, &session->handle, &batch.file);
+    } else if (GI_UNLIKELY(batch.more)) {
+        result = gori_op_send_more(op, &session->handle, batch.pieces, batch.count);
+    } else {
+        result = gori_op_send(op, &session->handle, batch.pieces, batch.count);
+    }
     if (GI_UNLIKELY(result < 0)) {
         gi_session_finish(session, GORI_CLOSE_ERROR, result);
     }
@@ -201,7 +207,7 @@ int gori_session_send_buffer(struct gori_session *session, struct gori_buffer *b
 int gori_session_send_file(struct gori_session *session, struct gori_file *file, uint64_t offset,
                            uint64_t size)
 {
-    int result = admit(session, size == 0 ? 0 : 1);
+    int result = admit(session, size == 0 ? 0 : GI_SEND_FILE_COST);
     if (result < 0 || size == 0) {
         return result;
     }
@@ -210,7 +216,7 @@ int gori_session_send_file(struct gori_session *session, struct gori_file *file,
     }
     struct gi_send_pools *pools = &gi_session_store(session)->send;
     result = gi_send_queue_push_file(&session->queue, pools, file, offset, size);
-    return result < 0 ? result : queued(session, 1);
+    return result < 0 ? result : queued(session, GI_SEND_FILE_COST);
 }
 
 size_t gori_session_send_bytes(const struct gori_session *session)

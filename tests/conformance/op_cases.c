@@ -865,6 +865,31 @@ GT_TEST(a_range_of_a_file_arrives_whole)
     close(file);
 }
 
+GT_TEST(what_is_sent_with_more_to_come_arrives_before_it)
+{
+    struct fixture fixture = {0};
+    struct pair pair;
+    struct probe probe;
+    static uint8_t data[100000];
+    fixture_fill(data, sizeof(data), 13, 0);
+    int file = make_file(data, sizeof(data));
+    fixture_open(&fixture);
+    pair_open(&fixture, &pair);
+    probe_init(&fixture, &probe);
+    const struct gori_slice piece = {data, 100};
+    CALL(&fixture, gori_op_send_more(&probe.op, &pair.handle, &piece, 1));
+    FIXTURE_UNTIL(&fixture, probe.last == 1);
+    GT_EQUAL(probe.result, 100);
+    probe_init(&fixture, &probe);
+    const struct gori_file_range range = {.file = file, .offset = 100, .size = sizeof(data) - 100};
+    CALL(&fixture, gori_op_send_file(&probe.op, &pair.handle, &range));
+    peer_expect(&fixture, pair.peer, sizeof(data), 13);
+    FIXTURE_UNTIL(&fixture, probe.last == 1);
+    pair_close(&pair);
+    fixture_close(&fixture);
+    close(file);
+}
+
 GT_TEST(a_file_that_became_shorter_is_an_error_after_its_bytes)
 {
     struct fixture fixture = {0};

@@ -170,7 +170,7 @@ static enum gi_step step_send(struct gori_op *op, int64_t *ret_result)
     while (!all_sent) {
         uint32_t index = op->as.send.index;
         int64_t sent = gi_os_send(fd_of(op), op->as.send.pieces + index, op->as.send.count - index,
-                                  op->as.send.offset);
+                                  op->as.send.offset, op->more);
         if (sent < 0 && sent != GORI_EAGAIN) {
             *ret_result = sent;
             return GI_STEP_DONE;

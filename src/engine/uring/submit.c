@@ -77,6 +77,13 @@ static inline void fill_recv(const struct gori_op *op, int fd, uint64_t user_dat
 
 /* Several whole pieces: as they are where the kernel takes them so, else under a message header,
  * which it copies while it submits, as it does the pieces. */
+/* MSG_WAITALL: the kernel goes on by itself after a short send, so that one completion is the rule.
+ */
+static inline uint32_t send_flags(const struct gori_op *op)
+{
+    return MSG_WAITALL | MSG_NOSIGNAL | (op->more ? MSG_MORE : 0u);
+}
+
 static void fill_gathered_send(const struct gi_uring *uring, const struct gori_op *op, int fd,
                                uint64_t user_data, struct io_uring_sqe *sqe)
 {
@@ -88,7 +95,7 @@ static void fill_gathered_send(const struct gi_uring *uring, const struct gori_o
         .fd = fd,
         .addr = (uintptr_t)pieces,
         .len = count,
-        .msg_flags = MSG_WAITALL | MSG_NOSIGNAL,
+        .msg_flags = send_flags(op),
         .user_data = user_data,
     };
     if (uring->headers != NULL) {
@@ -102,8 +109,6 @@ static void fill_gathered_send(const struct gi_uring *uring, const struct gori_o
     }
 }
 
-/* MSG_WAITALL: the kernel goes on by itself after a short send, so that one completion is the rule.
- */
 static inline void fill_send(const struct gi_uring *uring, const struct gori_op *op, int fd,
                              uint64_t user_data, struct io_uring_sqe *sqe)
 {
@@ -118,7 +123,7 @@ static inline void fill_send(const struct gi_uring *uring, const struct gori_op 
         .fd = fd,
         .addr = (uintptr_t)(piece->data + offset),
         .len = (uint32_t)gi_min_size(piece->size - offset, SEND_BYTES_MAX),
-        .msg_flags = MSG_WAITALL | MSG_NOSIGNAL,
+        .msg_flags = send_flags(op),
         .user_data = user_data,
     };
 }

@@ -22,7 +22,7 @@ static int64_t send_copy(int fd, int file, uint64_t offset, size_t size)
         return result;
     }
     struct gori_slice piece = {.data = copy, .size = (size_t)result};
-    return gi_os_send(fd, &piece, 1, 0);
+    return gi_os_send(fd, &piece, 1, 0, false);
 }
 
 int64_t gi_os_send_file(int fd, int file, uint64_t offset, size_t size)

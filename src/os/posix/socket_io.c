@@ -33,10 +33,15 @@ int64_t gi_os_receive(int fd, void *data, size_t size)
     }
 }
 
-static int64_t send_one(int fd, const uint8_t *data, size_t size)
+static int send_flags(bool more)
+{
+    return MSG_DONTWAIT | MSG_NOSIGNAL | (more ? MSG_MORE : 0);
+}
+
+static int64_t send_one(int fd, const uint8_t *data, size_t size, bool more)
 {
     for (;;) {
-        ssize_t result = send(fd, data, size, MSG_DONTWAIT | MSG_NOSIGNAL);
+        ssize_t result = send(fd, data, size, send_flags(more));
         if (result >= 0) {
             return result;
         }
@@ -46,11 +51,11 @@ static int64_t send_one(int fd, const uint8_t *data, size_t size)
     }
 }
 
-static int64_t send_vector(int fd, struct iovec *vector, size_t count)
+static int64_t send_vector(int fd, struct iovec *vector, size_t count, bool more)
 {
     struct msghdr message = {.msg_iov = vector, .msg_iovlen = count};
     for (;;) {
-        ssize_t result = sendmsg(fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+        ssize_t result = sendmsg(fd, &message, send_flags(more));
         if (result >= 0) {
             return result;
         }
@@ -60,16 +65,17 @@ static int64_t send_vector(int fd, struct iovec *vector, size_t count)
     }
 }
 
-int64_t gi_os_send(int fd, const struct gori_slice *pieces, uint32_t count, size_t offset)
+int64_t gi_os_send(int fd, const struct gori_slice *pieces, uint32_t count, size_t offset,
+                   bool more)
 {
     GI_ASSERT(count > 0);
     GI_ASSERT(count <= GORI_SEND_PIECES_MAX);
     GI_ASSERT(offset <= pieces[0].size);
     if (count == 1) {
-        return send_one(fd, pieces[0].data + offset, pieces[0].size - offset);
+        return send_one(fd, pieces[0].data + offset, pieces[0].size - offset, more);
     }
     if (offset == 0) {
-        return send_vector(fd, (struct iovec *)(uintptr_t)pieces, count);
+        return send_vector(fd, (struct iovec *)(uintptr_t)pieces, count, more);
     }
     struct iovec vector[GORI_SEND_PIECES_MAX];
     for (uint32_t i = 0; i < count; i++) {
@@ -78,7 +84,7 @@ int64_t gi_os_send(int fd, const struct gori_slice *pieces, uint32_t count, size
     }
     vector[0].iov_base = (uint8_t *)vector[0].iov_base + offset;
     vector[0].iov_len -= offset;
-    return send_vector(fd, vector, count);
+    return send_vector(fd, vector, count, more);
 }
 
 int gi_os_connect(int fd, const struct gori_addr *addr)

@@ -192,16 +192,16 @@ GT_TEST(os_bytes_move_without_waiting)
     struct gori_slice pieces[] = {{.data = (const uint8_t *)"abcd", .size = 4},
                                   {.data = (const uint8_t *)"", .size = 0},
                                   {.data = (const uint8_t *)"efg", .size = 3}};
-    GT_EQUAL(gi_os_send(fds[0], pieces, 3, 0), 7);
-    GT_EQUAL(gi_os_send(fds[0], pieces, 3, 3), 4);
-    GT_EQUAL(gi_os_send(fds[0], pieces, 1, 2), 2);
+    GT_EQUAL(gi_os_send(fds[0], pieces, 3, 0, false), 7);
+    GT_EQUAL(gi_os_send(fds[0], pieces, 3, 3, false), 4);
+    GT_EQUAL(gi_os_send(fds[0], pieces, 1, 2, false), 2);
     GT_EQUAL(recv(fds[1], got, 13, MSG_WAITALL), 13);
     GT_EQUAL_BYTES(got, 13, "abcdefgdefgcd", 13);
     static uint8_t much[1 << 20];
     struct gori_slice piece = {.data = much, .size = sizeof(much)};
     int64_t sent;
     do {
-        sent = gi_os_send(fds[0], &piece, 1, 0);
+        sent = gi_os_send(fds[0], &piece, 1, 0, false);
     } while (sent >= 0);
     GT_EQUAL(sent, GORI_EAGAIN);
     gi_os_close(fds[0]);
@@ -214,12 +214,12 @@ GT_TEST(os_half_close_and_reset)
     char got[4];
     struct gori_slice piece = {.data = (const uint8_t *)"x", .size = 1};
     connect_pair(fds);
-    GT_EQUAL(gi_os_send(fds[0], &piece, 1, 0), 1);
+    GT_EQUAL(gi_os_send(fds[0], &piece, 1, 0, false), 1);
     GT_EQUAL(gi_os_shutdown_send(fds[0]), 0);
-    GT_EQUAL(gi_os_send(fds[0], &piece, 1, 0), GORI_EPIPE);
+    GT_EQUAL(gi_os_send(fds[0], &piece, 1, 0, false), GORI_EPIPE);
     GT_EQUAL(recv(fds[1], got, sizeof(got), 0), 1);
     GT_EQUAL(recv(fds[1], got, sizeof(got), 0), 0);
-    GT_EQUAL(gi_os_send(fds[1], &piece, 1, 0), 1);
+    GT_EQUAL(gi_os_send(fds[1], &piece, 1, 0, false), 1);
     GT_EQUAL(recv(fds[0], got, sizeof(got), 0), 1);
     gi_os_close(fds[0]);
     gi_os_close(fds[1]);
