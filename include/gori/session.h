@@ -63,6 +63,7 @@ struct gori_session_events {
     /**
      * The peer has ended its direction; everything it sent has been shown.  Sending still works.
      * NULL: the session closes after its queue is flushed, with GORI_CLOSE_PEER.
+     * When our direction was ended as well, the session is over and closes with GORI_CLOSE_LOCAL.
      */
     void (*on_eof)(struct gori_session *session);
     /** The send queue fell to the low mark after it had been over the high one. */
@@ -156,7 +157,7 @@ GORI_API size_t gori_session_send_bytes(const struct gori_session *session);
 /** Stops delivery of received bytes at once; the system's window then slows the peer. */
 GORI_API void gori_session_pause(struct gori_session *session);
 
-/** Resumes delivery, from the loop's next turn on, beginning with what was not consumed. */
+/** Resumes delivery, never inside this call, beginning with what was not consumed. */
 GORI_API void gori_session_resume(struct gori_session *session);
 
 /**
@@ -209,7 +210,9 @@ GORI_API GORI_MUST_USE int gori_session_peer(const struct gori_session *session,
 GORI_API GORI_MUST_USE int gori_session_local(const struct gori_session *session,
                                               struct gori_addr *ret_addr);
 
-/** Keeps the memory of a session beyond its close; all calls then answer GORI_ECLOSED or nothing.
+/**
+ * Keeps the memory of a session beyond its close; all calls then answer GORI_ECLOSED or nothing.
+ * A reference must be given up before the loop is destroyed.
  */
 GORI_API void gori_session_ref(struct gori_session *session);
 
