@@ -46,6 +46,7 @@ struct client {
     uint64_t sent;
     uint64_t shown; /* the end of what was shown */
     uint64_t consumed;
+    bool is_over_limit;
     bool is_opened;
     bool is_ended;   /* on_eof was shown */
     bool is_done;    /* on_close was, or there was nothing to close */
@@ -57,6 +58,7 @@ struct served {
     uint32_t mark;
     bool waits_for_drain;
     bool waits_for_timer;
+    bool is_over_limit; /* a send answered GORI_ELIMIT: the session closes for that reason */
     struct gori_timer timer;
     struct gori_session *session;
 };
@@ -255,6 +257,7 @@ static size_t on_served_recv(struct gori_session *session, struct gori_slice byt
     } else if (status == GORI_ENOMEM) {
         gori_session_close(session);
     }
+    served->is_over_limit |= status == GORI_ELIMIT;
     return part.size;
 }
 
@@ -277,11 +280,32 @@ static void on_served_eof(struct gori_session *session)
     }
 }
 
+/* Decides now and then, and else lets the time pass. */
+static void on_timeout(struct gori_session *session, enum gori_timeout which)
+{
+    SIM_CHECK(&echo_run.run, !echo_run.is_gentle || which == GORI_TIMEOUT_DEADLINE);
+    SIM_CHECK(&echo_run.run, which != GORI_TIMEOUT_CONNECT);
+    if (sim_once_in(&echo_run.run, 2)) {
+        gori_session_close(session);
+    } else if (which != GORI_TIMEOUT_IDLE) {
+        gori_session_set_deadline(session, 10 * GORI_MILLISECONDS);
+    }
+}
+
+/* What is known of why a session ended. */
+static void check_reason(bool is_over_limit, enum gori_close_reason reason, int error)
+{
+    struct sim_run *run = &echo_run.run;
+    SIM_CHECK(run, reason >= GORI_CLOSE_LOCAL && reason <= GORI_CLOSE_SHUTDOWN && error <= 0);
+    SIM_CHECK(run, (reason == GORI_CLOSE_SLOW) == is_over_limit);
+    SIM_CHECK(run, reason != GORI_CLOSE_ERROR || error < 0);
+    SIM_CHECK(run, reason != GORI_CLOSE_LOCAL || error == 0);
+}
+
 static void on_served_close(struct gori_session *session, enum gori_close_reason reason, int error)
 {
     struct served *served = served_of(session);
-    (void)reason;
-    (void)error;
+    check_reason(served->is_over_limit, reason, error);
     gori_timer_stop(&served->timer);
     served->mark = ~SESSION_MARK;
     echo_run.served_count--;
@@ -292,6 +316,7 @@ static const struct gori_session_events served_events = {
     .on_recv = on_served_recv,
     .on_eof = on_served_eof,
     .on_drain = on_served_drain,
+    .on_timeout = on_timeout,
     .on_close = on_served_close,
 };
 
@@ -364,6 +389,7 @@ static void client_send(struct client *client)
     }
     if (status < 0) {
         client->is_stopped = true; /* it has failed, and will close */
+        client->is_over_limit = status == GORI_ELIMIT;
         if (status == GORI_ENOMEM) {
             gori_session_close(client->session);
         }
@@ -426,7 +452,7 @@ static void on_client_close(struct gori_session *session, enum gori_close_reason
 {
     struct client *client = client_of(session);
     struct echo *echo = client->echo;
-    (void)error;
+    check_reason(client->is_over_limit, reason, error);
     bool completes = client->behaviour == COMPLETE || client->behaviour == SLOW;
     if (echo->is_gentle && completes && client->is_opened && reason != GORI_CLOSE_SHUTDOWN) {
         SIM_CHECK(&echo->run, client->is_ended && reason == GORI_CLOSE_LOCAL);
@@ -439,6 +465,7 @@ static const struct gori_session_events client_events = {
     .on_recv = on_client_recv,
     .on_eof = on_client_eof,
     .on_drain = on_client_drain,
+    .on_timeout = on_timeout,
     .on_close = on_client_close,
 };
 
@@ -504,6 +531,8 @@ static void random_limits(struct echo *echo, struct gori_session_options *option
         options->idle_timeout = sim_once_in(run, 2) ? 30 * GORI_SECONDS : 5 * GORI_SECONDS;
         options->connect_timeout = sim_once_in(run, 2) ? GORI_SECONDS : 100 * GORI_MILLISECONDS;
         options->total_timeout = sim_once_in(run, 4) ? GORI_SECONDS : 0;
+        options->send_max = sim_once_in(run, 4) ? options->send_high + sim_below(run, 9000) : 0;
+        options->recv_max = sim_once_in(run, 4) ? 1 + sim_below(run, 3000) : 0;
     }
 }
 
