@@ -27,6 +27,8 @@
 #define HEAD_BYTES   2048
 #define FILES        5
 
+#define MODIFIED_SECONDS 1600000000 /* of every file, so that each run answers the same */
+
 /* File n, "/fn", has these many bytes of the stream n; the last two are too large for the cache. */
 static const uint32_t file_sizes[FILES] = {0, 1, 300, 3000, 20000};
 
@@ -90,7 +92,8 @@ static void make_file(const char *folder, uint32_t number)
     struct stat info;
     snprintf(path, sizeof(path), "%s/f%u", folder, number);
     snprintf(early, sizeof(early), "%s.%d", path, (int)getpid());
-    if (stat(path, &info) == 0 && info.st_size == file_sizes[number]) {
+    if (stat(path, &info) == 0 && info.st_size == file_sizes[number] &&
+        info.st_mtime == MODIFIED_SECONDS) {
         return;
     }
     sim_stream_fill(number, 0, bytes, file_sizes[number]);
@@ -98,7 +101,7 @@ static void make_file(const char *folder, uint32_t number)
     GI_ASSERT(fd >= 0);
     ssize_t written = write(fd, bytes, file_sizes[number]);
     GI_ASSERT(written == (ssize_t)file_sizes[number]);
-    struct timespec times[2] = {{.tv_sec = 1600000000}, {.tv_sec = 1600000000}};
+    struct timespec times[2] = {{.tv_sec = MODIFIED_SECONDS}, {.tv_sec = MODIFIED_SECONDS}};
     GI_ASSERT(futimens(fd, times) == 0 && rename(early, path) == 0);
     close(fd);
 }
@@ -416,6 +419,7 @@ static int open_server(struct web *web)
         return status;
     }
     struct gori_listener_config listener = {.addr = web->addr, .on_close = on_listener_close};
+    listener.options.drain_timeout = web->is_gentle ? 10000 * GORI_SECONDS : 0;
     gori_web_server_listen_config(web->server, &listener);
     return gori_listener_open(web->run.loops[0].loop, &listener, &web->listener);
 }
