@@ -101,18 +101,18 @@ static void put_foreign(struct access_log *log, struct gori_slice text)
     }
 }
 
+/* The host alone, without port and brackets; "-" for a UNIX peer, which has no name. */
 static void put_peer(struct access_log *log, const struct gori_session *session)
 {
     struct gori_addr peer;
-    char text[GORI_ADDR_TEXT_BYTES] = "-";
-    if (gori_session_peer(session, &peer) >= 0) {
+    char text[GORI_ADDR_TEXT_BYTES] = "";
+    if (gori_session_peer(session, &peer) >= 0 && gori_addr_port(&peer) != 0) {
         gori_addr_format(&peer, text, sizeof(text));
-        char *colon = strrchr(text, ':');
-        if (gori_addr_family(&peer) != GORI_ADDR_UNIX && colon != NULL) {
-            *colon = '\0'; /* the log names hosts, not ports */
-        }
+        *strrchr(text, ':') = '\0';
     }
-    put_text(log, text);
+    const char *host = text[0] == '[' ? text + 1 : text;
+    size_t size = strcspn(host, "]");
+    put(log, size == 0 ? "-" : host, size == 0 ? 1 : size);
 }
 
 static void update_date(struct access_log *log, int64_t seconds)

@@ -22,16 +22,17 @@ ENGINE = sys.argv[2] if len(sys.argv) > 2 else "auto"
 class Server:
     """`gori serve` on a port of the system's choice."""
 
-    def __init__(self, root, *options, limit=None):
+    def __init__(self, root, *options, limit=None, listen="127.0.0.1:0", workers=1):
         self.errors = tempfile.TemporaryFile(mode="w+")
-        command = [str(PROGRAM), "serve", str(root), "--listen", "127.0.0.1:0",
-                   "--engine", ENGINE, "--workers", "1", *map(str, options)]
+        command = [str(PROGRAM), "serve", str(root), "--listen", listen, "--engine", ENGINE,
+                   "--workers", str(workers), *map(str, options)]
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=self.errors,
                                         text=True, preexec_fn=limit)
         line = self.process.stdout.readline()
         if not line.startswith("listening on "):
             raise AssertionError(f"the server does not listen: {line!r} {self.complaints()}")
-        self.port = int(line.rsplit(":", 1)[1])
+        port = line.rsplit(":", 1)[1].strip()
+        self.port = int(port) if port.isdigit() else None
 
     def complaints(self):
         """What it wrote to standard error so far."""
@@ -90,11 +91,12 @@ class Closed(Exception):
 class Client:
     """A connection.  Everything that arrives is read in order; nothing may be left over."""
 
-    def __init__(self, port):
-        self.socket = socket.socket()
+    def __init__(self, port=None, family=socket.AF_INET, address=None):
+        self.socket = socket.socket(family)
         self.socket.settimeout(PATIENCE)
-        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self.socket.connect(("127.0.0.1", port))
+        if family != socket.AF_UNIX:
+            self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.socket.connect(address or ("127.0.0.1", port))
         self.data = bytearray()
 
     def __enter__(self):

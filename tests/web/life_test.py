@@ -187,6 +187,47 @@ class Lacks(unittest.TestCase):
         self.assertRegex(lines[2], r'"GET / HTTP/1\.1" 400 ')
 
 
+class Addresses(Case):
+
+    def start(self, **keywords):
+        log = self.root / f"{self.id()}.log"
+        server = Server(self.root, "--access-log", log, **keywords)
+        self.addCleanup(server.stop)
+        return server, log
+
+    def test_a_unix_path(self):
+        path = str(self.root / "socket")
+        server, log = self.start(listen=f"unix:{path}")
+        with Client(family=socket.AF_UNIX, address=path) as client:
+            self.assertEqual(client.get().status, 200)
+        self.assertEqual(server.stop(), 0)
+        self.assertTrue(log.read_text().startswith("- - - ["))
+        self.assertFalse(os.path.exists(path))
+
+    def test_ipv6(self):
+        try:
+            socket.socket(socket.AF_INET6).bind(("::1", 0))
+        except OSError:
+            self.skipTest("no IPv6 here")
+        server, log = self.start(listen="[::1]:0")
+        with Client(family=socket.AF_INET6, address=("::1", server.port)) as client:
+            self.assertEqual(client.get().status, 200)
+        self.assertEqual(server.stop(), 0)
+        self.assertTrue(log.read_text().startswith("::1 - - ["))
+
+    def test_two_workers(self):
+        server, log = self.start(workers=2)
+        clients = [Client(server.port) for _ in range(40)]
+        for client in clients:
+            self.assertEqual(client.get().status, 200)
+        server.signal()
+        for client in clients:
+            self.assertEqual(client.rest(), b"")
+            client.socket.close()
+        self.assertEqual(server.stop(), 0)
+        self.assertEqual(len(log.read_text().splitlines()), 40)
+
+
 class Stop(Case):
 
     @classmethod

@@ -61,9 +61,9 @@ struct gori_web_config {
                                   256 KiB; a larger one is answered 413 */
 
     uint64_t cache_bytes;      /* of memory for hot files; default 64 MiB */
-    uint32_t cache_files;      /* known at a time; default 4096 */
-    uint32_t cache_open_files; /* of them, kept open; default 256 */
     uint32_t cache_file_bytes; /* larger files are sent from the disk; default 16 KiB */
+    uint32_t cache_files;      /* smaller ones known at a time; default 4096 */
+    uint32_t cache_open_files; /* larger ones kept open at a time; default 256 */
     gori_time revalidate;      /* longest time that a change of a file is not seen; default 1 s */
 
     bool hidden_files; /* serve names that begin with a dot, not only /.well-known/ */
