@@ -13,17 +13,8 @@
 
 #include "base/assert.h"
 
-/* Best first.  A new engine is one line here. */
-static const struct gi_engine_impl *const system_engines[] = {
-    &gi_engine_uring,
-    &gi_engine_epoll,
-    &gi_engine_poll,
-    &gi_engine_select,
-    NULL,
-};
-
 static const struct gi_engine_list build_list = {
-    .impls = system_engines,
+    .impls = gi_system_engines,
     .simulated = &gi_engine_sim,
 };
 

@@ -8,6 +8,9 @@
 
 #include "engine/engine.h"
 
+/** Those of the system that this build is for, best first, NULL at the end: engines_SYSTEM.c. */
+extern const struct gi_engine_impl *const gi_system_engines[];
+
 /** The engines of a build. */
 struct gi_engine_list {
     const struct gi_engine_impl *const *impls; /* best first, NULL at the end */

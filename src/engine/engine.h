@@ -149,6 +149,7 @@ enum gi_handle_state {
 
 extern const struct gi_engine_impl gi_engine_uring;
 extern const struct gi_engine_impl gi_engine_epoll;
+extern const struct gi_engine_impl gi_engine_kqueue;
 extern const struct gi_engine_impl gi_engine_poll;
 extern const struct gi_engine_impl gi_engine_select;
 extern const struct gi_engine_impl gi_engine_sim;

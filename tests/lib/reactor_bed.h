@@ -148,6 +148,16 @@ static inline struct gori_slice slice(const void *data, size_t size)
     return (struct gori_slice){.data = data, .size = size};
 }
 
+/* One test for each poller of Linux, or for kqueue alone. */
+#ifdef REACTOR_TEST_KQUEUE
+#define REACTOR_TEST(name)                                                                         \
+    static void name(const struct gi_engine_impl *impl);                                           \
+    GT_TEST(kqueue_##name)                                                                         \
+    {                                                                                              \
+        name(&gi_engine_kqueue);                                                                   \
+    }                                                                                              \
+    static void name(const struct gi_engine_impl *impl)
+#else
 #define REACTOR_TEST(name)                                                                         \
     static void name(const struct gi_engine_impl *impl);                                           \
     GT_TEST(epoll_##name)                                                                          \
@@ -163,5 +173,6 @@ static inline struct gori_slice slice(const void *data, size_t size)
         name(&gi_engine_select);                                                                   \
     }                                                                                              \
     static void name(const struct gi_engine_impl *impl)
+#endif
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The reactor's life and its turn: waiting for readiness, and being woken.  The lists and their
- * invariants are in reactor.h, the door to the runtime is engines.c.
+ * invariants are in reactor.h, the doors to the runtime are engines.c and engine_….c.
  * Thread: the loop's, but for gi_reactor_wake.
  */
 #include "engine/reactor/reactor.h"
@@ -18,14 +18,30 @@
 /* How long to wait before asking again for what no event tells. */
 #define RETRY_TIME (5 * GORI_MILLISECONDS)
 
-static int add_wake(struct gi_reactor *reactor)
+static bool poller_wakes(const struct gi_reactor *reactor)
+{
+    return reactor->poller->impl->add_wake != NULL;
+}
+
+static int open_wake(struct gi_reactor *reactor)
 {
     struct gi_poller *poller = reactor->poller;
-    int error = poller->impl->add(poller, reactor->wake.read_fd, WAKE_TOKEN);
-    if (error == 0 && !reactor->is_edge) {
+    if (poller_wakes(reactor)) {
+        return poller->impl->add_wake(poller, WAKE_TOKEN);
+    }
+    int error = gi_os_wake_open(&reactor->wake);
+    if (error < 0) {
+        return error;
+    }
+    error = poller->impl->add(poller, reactor->wake.read_fd, WAKE_TOKEN);
+    if (error < 0) {
+        gi_os_wake_close(&reactor->wake);
+        return error;
+    }
+    if (!reactor->is_edge) {
         poller->impl->set(poller, reactor->wake.read_fd, WAKE_TOKEN, GI_POLL_READ);
     }
-    return error;
+    return 0;
 }
 
 static int open_descriptors(struct gi_reactor *reactor, const struct gi_poller_impl *poller_impl)
@@ -34,20 +50,10 @@ static int open_descriptors(struct gi_reactor *reactor, const struct gi_poller_i
     if (error < 0) {
         return error;
     }
-    error = gi_os_wake_open(&reactor->wake);
+    error = open_wake(reactor);
     if (error < 0) {
-        goto err_poller;
+        poller_impl->destroy(reactor->poller);
     }
-    error = add_wake(reactor);
-    if (error < 0) {
-        goto err_wake;
-    }
-    return 0;
-
-err_wake:
-    gi_os_wake_close(&reactor->wake);
-err_poller:
-    poller_impl->destroy(reactor->poller);
     return error;
 }
 
@@ -82,8 +88,10 @@ void gi_reactor_destroy(struct gi_engine *engine)
 {
     struct gi_reactor *reactor = gi_reactor_of(engine);
     gi_slots_fini(&reactor->slots);
+    if (!poller_wakes(reactor)) {
+        gi_os_wake_close(&reactor->wake);
+    }
     reactor->poller->impl->destroy(reactor->poller);
-    gi_os_wake_close(&reactor->wake);
     gi_free(reactor->allocator, reactor, sizeof(*reactor));
 }
 
@@ -200,7 +208,12 @@ void gi_reactor_wake(struct gi_engine *engine)
 {
     struct gi_reactor *reactor = gi_reactor_of(engine);
     /* Pairs with note_wake.  One signal is enough for all wakes until it is seen. */
-    if (!gi_atomic_bool_exchange(&reactor->wake_pending, true, GI_ACQ_REL)) {
+    if (gi_atomic_bool_exchange(&reactor->wake_pending, true, GI_ACQ_REL)) {
+        return;
+    }
+    if (poller_wakes(reactor)) {
+        reactor->poller->impl->wake(reactor->poller);
+    } else {
         gi_os_wake_signal(&reactor->wake);
     }
 }

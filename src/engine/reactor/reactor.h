@@ -63,10 +63,10 @@ struct gi_reactor {
     struct gori_link closing;
     struct gori_link done; /* of ops */
     struct gi_engine_stats stats;
-    bool is_edge;     /* the poller is */
-    bool ready_first; /* `next` looked into `ready` before the other lists */
-    bool polled;      /* the last turn did */
-    struct gi_os_wake wake;
+    bool is_edge;           /* the poller is */
+    bool ready_first;       /* `next` looked into `ready` before the other lists */
+    bool polled;            /* the last turn did */
+    struct gi_os_wake wake; /* unless the poller can wake */
     struct gi_poller_event events[GI_REACTOR_EVENTS_MAX];
     uint8_t apart[GI_CACHE_LINE];       /* others write what follows */
     struct gi_atomic_bool wake_pending; /* signalled and not yet seen */
@@ -170,5 +170,12 @@ int gi_reactor_attach(struct gi_engine *engine, struct gori_handle *handle);
 int gi_reactor_turn(struct gi_engine *engine, gori_time deadline);
 void gi_reactor_wake(struct gi_engine *engine);
 void gi_reactor_stats(const struct gi_engine *engine, struct gi_engine_stats *ret_stats);
+
+/** The functions of an engine; its file adds the name, and what makes and reports its poller. */
+#define GI_REACTOR_FUNCTIONS                                                                       \
+    .sockets = &gi_system_sockets, .destroy = gi_reactor_destroy, .now = gi_reactor_now,           \
+    .attach = gi_reactor_attach, .submit = gi_reactor_submit, .cancel = gi_reactor_cancel,         \
+    .close = gi_reactor_close, .turn = gi_reactor_turn, .next = gi_reactor_next,                   \
+    .wake = gi_reactor_wake, .stats = gi_reactor_stats
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The reactor with real sockets, case by case, once for each poller.
+ * The reactor with real sockets, case by case, once for each poller of Linux; built another time
+ * for kqueue, on the double of tests/double/kqueue.
  */
 #include <fcntl.h>
 #include <gori/error.h>
