@@ -50,8 +50,8 @@ struct gori_loop_stats {
     uint64_t completions; /* delivered */
     uint64_t tasks;       /* run */
     uint64_t timers;      /* fired */
-    uint64_t sessions_opened;
-    uint64_t sessions_closed;
+    uint64_t sessions_opened;    /* their on_open has run */
+    uint64_t sessions_closed;    /* their on_close has run; a connect that failed never opened */
     uint64_t sessions_refused;   /* accepted, and closed for want of room or memory */
     uint64_t accept_pauses;      /* times a listener backed off: out of descriptors or memory */
     uint64_t buffer_starvations; /* times a receive had to wait for a buffer */
