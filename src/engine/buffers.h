@@ -31,14 +31,16 @@ struct gori_buffer {
 
 struct gi_buffers {
     const struct gori_allocator *allocator;
-    uint32_t buffer_bytes;
-    uint32_t buffers_max;
-    uint32_t chunk_shift; /* log2 of the buffers in a chunk */
-    uint32_t made;
+    /* No two of the three counters are neighbours: a compiler would add to both in one eight byte
+       access, which then waits for the four byte one of the call before. */
     uint32_t free_count;
+    uint32_t buffer_bytes;
     uint32_t held_count; /* held by the runtime or the application */
+    uint32_t buffers_max;
     uint32_t lent_count; /* lent to the engine */
-    uint64_t starved;    /* times a take found none */
+    uint32_t made;
+    uint32_t chunk_shift; /* log2 of the buffers in a chunk */
+    uint64_t starved;     /* times a take found none */
     struct gori_buffer *free_list;
     struct gi_buffer_chunk **chunks;
     uint32_t chunk_count;
