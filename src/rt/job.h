@@ -163,7 +163,7 @@ void gi_job_worker_get_up(struct gi_job_worker *worker);
 /** One turn of an attached loop.  Result: jobs run. */
 uint32_t gi_job_worker_turn(struct gi_job_worker *worker);
 
-/** Whether an attached loop must not wait; read after `sleeping` was set (loop.h, L3). */
+/** Whether an attached loop must not wait; read after its sleep began (loop.h, L3). */
 bool gi_job_worker_has_news(const struct gi_job_worker *worker);
 
 /** Makes a loop's worker forget all that it holds: it is being detached. */

@@ -3,14 +3,11 @@
  * The loop: creation, the turn, posting, the end.  The order of a turn and its invariants stand in
  * rt/loop.h.
  *
- * Posting from any thread and sleeping:
- *  1. A poster pushes to the mailbox.  When it was empty, the poster exchanges `sleeping` for
- * false, and wakes the engine when it was true.
- *  2. Before it waits, the loop exchanges `sleeping` for true, and looks at the mailbox after that.
- *     Both exchanges are on one variable, so one comes first: either the poster sees true and
- *     wakes, or the loop's exchange reads what the poster's wrote and with it sees the push.
- *  3. Whoever changes true to false owns the one wake; more posters do not wake again.
- * Thread: the loop's, but for gori_loop_post, gori_loop_stop and gi_loop_wake.
+ * Posting from any thread and sleeping: a poster pushes to the mailbox, and then interrupts the
+ * sleep when it was the first to push, or when it sees that whoever was has not come to it yet. The
+ * loop begins to sleep before it looks at the mailbox for the last time.  Why no wake is lost
+ * stands in rt/sleep.h. Thread: the loop's, but for gori_loop_post, gori_loop_stop and
+ * gi_loop_wake.
  */
 #include "rt/loop.h"
 
@@ -163,8 +160,7 @@ bool gi_loop_on_thread(struct gori_loop *loop)
 
 void gi_loop_wake(struct gori_loop *loop)
 {
-    /* Pairs with the exchange in prepare_sleep: see 2 above. */
-    if (gi_atomic_bool_exchange(&loop->shared.sleeping, false, GI_ACQ_REL)) {
+    if (gi_sleep_interrupt(&loop->shared.sleep)) {
         loop->engine->impl->wake(loop->engine);
     }
 }
@@ -176,7 +172,7 @@ int gori_loop_post(struct gori_loop *loop, struct gori_task *task)
     if (result < 0) {
         return result;
     }
-    if (was_empty) {
+    if (was_empty || gi_sleep_is_asleep(&loop->shared.sleep)) {
         gi_loop_wake(loop);
     }
     return 0;
@@ -220,23 +216,24 @@ static uint32_t run_tasks(struct gori_loop *loop)
     return count;
 }
 
-/* Whether the loop may wait.  See 2 above; `sleeping` is then true. */
+/* Whether the loop may wait; its sleep has then begun. */
 static bool prepare_sleep(struct gori_loop *loop)
 {
-    (void)gi_atomic_bool_exchange(&loop->shared.sleeping, true, GI_ACQ_REL);
+    gi_sleep_begin(&loop->shared.sleep);
     bool has_jobs = loop->job_worker != NULL && gi_job_worker_has_news(loop->job_worker);
     if (gi_mailbox_is_empty(&loop->shared.mailbox) && !has_jobs &&
         !gi_atomic_bool_load(&loop->shared.stop, GI_ACQUIRE)) {
         return true;
     }
-    gi_atomic_bool_store(&loop->shared.sleeping, false, GI_RELEASE);
+    gi_sleep_end(&loop->shared.sleep);
     return false;
 }
 
 static int ask_engine(struct gori_loop *loop, gori_time wait)
 {
     gori_time deadline = 0;
-    if (wait != 0 && !loop->work_left && loop->tasks == NULL && prepare_sleep(loop)) {
+    bool sleeps = wait != 0 && !loop->work_left && loop->tasks == NULL && prepare_sleep(loop);
+    if (sleeps) {
         deadline = gi_wheel_next(&loop->wheel);
         if (wait != GORI_NEVER) {
             gori_time now = loop->engine->impl->now(loop->engine);
@@ -244,7 +241,9 @@ static int ask_engine(struct gori_loop *loop, gori_time wait)
         }
     }
     int result = loop->engine->impl->turn(loop->engine, deadline);
-    gi_atomic_bool_store(&loop->shared.sleeping, false, GI_RELAXED);
+    if (sleeps) {
+        gi_sleep_end(&loop->shared.sleep);
+    }
     loop->now = loop->engine->impl->now(loop->engine);
     loop->stats.turns++;
     return result;

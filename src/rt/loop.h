@@ -17,9 +17,9 @@
  *  L1  Callbacks run in 2 to 5 only, never inside a call of the application.
  *  L2  Nothing that ended in a turn is freed before step 7 of it: pointers taken in a callback stay
  *      good until the loop asks the engine again.
- *  L3  `sleeping` is true only while the engine may wait.  A poster pushes first and looks at it
- *      then; the loop sets it first and looks at the mailbox then: no wake is lost.
- * Thread: the loop's, but for the members in `shared`.
+ *  L3  The loop sleeps, in the sense of rt/sleep.h, only while the engine may wait.  A poster
+ * pushes first and interrupts then; the loop begins its sleep first and looks at the mailbox then:
+ * no wake is lost. Thread: the loop's, but for the members in `shared`.
  */
 #ifndef GI_RT_LOOP_H
 #define GI_RT_LOOP_H
@@ -37,6 +37,7 @@
 #include "engine/buffers.h"
 #include "engine/engine.h"
 #include "rt/session_store.h"
+#include "rt/sleep.h"
 
 struct gi_job_worker;
 
@@ -61,10 +62,10 @@ struct gori_loop {
     bool work_left; /* the turn's budget ran out: do not wait */
     bool running;   /* inside a turn */
     struct {
-        struct gi_mailbox mailbox;      /* any thread pushes, the loop takes */
-        struct gi_atomic_bool sleeping; /* L3; pairs with gi_loop_wake */
-        struct gi_atomic_bool stop;     /* gori_loop_stop */
-        struct gi_atomic_size thread;   /* of the loop, 0 until it first runs or opens something */
+        struct gi_mailbox mailbox;    /* any thread pushes, the loop takes */
+        struct gi_sleep sleep;        /* L3 */
+        struct gi_atomic_bool stop;   /* gori_loop_stop */
+        struct gi_atomic_size thread; /* of the loop, 0 until it first runs or opens something */
     } shared;
 };
 
