@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/types.h>
 
@@ -71,6 +72,8 @@ WRAP(FAULT_LISTEN, int, listen, (int fd, int backlog), (fd, backlog))
 WRAP(FAULT_MMAP, void *, mmap,
      (void *at, size_t size, int protection, int flags, int fd, off_t offset),
      (at, size, protection, flags, fd, offset))
+WRAP(FAULT_READ_AT, ssize_t, pread, (int fd, void *data, size_t size, off_t offset),
+     (fd, data, size, offset))
 WRAP(FAULT_RECV, ssize_t, recv, (int fd, void *data, size_t size, int flags),
      (fd, data, size, flags))
 WRAP(FAULT_SEND, ssize_t, send, (int fd, const void *data, size_t size, int flags),
@@ -82,6 +85,7 @@ WRAP(FAULT_SENDFILE, ssize_t, sendfile, (int fd, int file, off_t *offset, size_t
 WRAP(FAULT_SETSOCKOPT, int, setsockopt,
      (int fd, int level, int name, const void *value, socklen_t size),
      (fd, level, name, value, size))
+WRAP(FAULT_STAT, int, fstat, (int fd, struct stat *status), (fd, status))
 WRAP(FAULT_SOCKET, int, socket, (int family, int type, int protocol), (family, type, protocol))
 
 int __real_close(int fd);
