@@ -46,10 +46,10 @@ struct gori_loop_config {
 
 /** Figures of a loop, counted since it was made unless they say "now". */
 struct gori_loop_stats {
-    uint64_t turns;       /* times the engine was asked */
-    uint64_t completions; /* delivered */
-    uint64_t tasks;       /* run */
-    uint64_t timers;      /* fired */
+    uint64_t turns;              /* times the engine was asked */
+    uint64_t completions;        /* delivered */
+    uint64_t tasks;              /* run */
+    uint64_t timers;             /* fired */
     uint64_t sessions_opened;    /* their on_open has run */
     uint64_t sessions_closed;    /* their on_close has run; a connect that failed never opened */
     uint64_t sessions_refused;   /* accepted, and closed for want of room or memory */

@@ -86,8 +86,7 @@ static struct connection *connection_of(struct gori_session *session)
 /* The header that is being read counts too: its name may be known already. */
 static void copy_parser(struct pending *pending, const struct gi_http1_parser *parser)
 {
-    size_t count =
-        gi_min_size((size_t)parser->head.header_count + 1, parser->limits.header_count);
+    size_t count = gi_min_size((size_t)parser->head.header_count + 1, parser->limits.header_count);
     pending->parser = *parser;
     pending->parser.head.headers = pending->headers;
     memcpy(pending->headers, parser->head.headers, count * sizeof(struct gi_http1_header));
