@@ -271,6 +271,20 @@ static GI_COLD int turn_error(struct gi_uring *uring, int error)
     }
 }
 
+/*
+ * The end of a wait.  Receives that are parked wait for buffers to return, which happens on this
+ * thread; but when the pool could not grow for want of memory nothing may ever return, and it is
+ * tried again by time.
+ */
+static inline gori_time end_of_wait(const struct gi_uring *uring, gori_time deadline)
+{
+    if (GI_LIKELY(gi_uring_slots_queued(&uring->slots, GI_URING_QUEUE_PARKED) == 0) ||
+        !gi_buffers_can_lend(uring->recv_buffers.pool)) {
+        return deadline;
+    }
+    return gi_min_u64(deadline, gi_os_now() + MEMORY_PAUSE);
+}
+
 /* Whether something can be delivered, or done, without the kernel. */
 static inline bool has_work(const struct gi_uring *uring)
 {
@@ -278,7 +292,9 @@ static inline bool has_work(const struct gi_uring *uring)
            gi_uring_slots_queued(&uring->slots, GI_URING_QUEUE_READY) > 0 ||
            gi_uring_slots_queued(&uring->slots, GI_URING_QUEUE_CLOSED) > 0 ||
            gi_uring_slots_queued(&uring->slots, GI_URING_QUEUE_CALLS) > 0 ||
-           gi_uring_slots_queued(&uring->slots, GI_URING_QUEUE_REDO) > 0;
+           gi_uring_slots_queued(&uring->slots, GI_URING_QUEUE_REDO) > 0 ||
+           (gi_uring_slots_queued(&uring->slots, GI_URING_QUEUE_PARKED) > 0 &&
+            uring->recv_buffers.provided > 0);
 }
 
 static int uring_turn(struct gi_engine *engine, gori_time deadline)
@@ -298,7 +314,7 @@ static int uring_turn(struct gi_engine *engine, gori_time deadline)
     if (gi_ring_ready(ring) > 0 && gi_ring_queued(ring) == 0) {
         return 0; /* the runtime's budget ran out, and there is nothing to tell the kernel */
     }
-    int error = gi_ring_enter(ring, waits ? 1 : 0, deadline);
+    int error = gi_ring_enter(ring, waits ? 1 : 0, end_of_wait(uring, deadline));
     if (GI_UNLIKELY(error < 0)) {
         return turn_error(uring, error);
     }

@@ -257,6 +257,61 @@ GT_TEST(exhaustion_parks_receives_without_spinning)
     fixture_fini(&fixture);
 }
 
+/*
+ * Goal: receives that were resumed and have nothing to receive keep no buffer from those parked
+ * behind them: those get theirs without any other event.
+ */
+GT_TEST(resumed_receives_without_data_do_not_block_those_behind)
+{
+    enum { COUNT = 6 };
+    struct fixture fixture;
+    fixture_init(&fixture, 2);
+    struct socket servers[COUNT];
+    struct record receives[COUNT];
+    memset(receives, 0, sizeof(receives));
+    int peers[COUNT];
+    for (size_t i = 0; i < COUNT; i++) {
+        int fds[2];
+        connect_pair(fds);
+        peers[i] = fds[1];
+        socket_adopt(&fixture, &servers[i], fds[0]);
+        receives[i].keeps = true;
+        record_submit(&fixture, &receives[i], &servers[i], GORI_OP_RECV_MULTI);
+        GT_EQUAL(send(peers[i], "x", 1, 0), 1);
+    }
+    FIXTURE_UNTIL(&fixture, gi_uring_slots_queued(&fixture.uring->slots, GI_URING_QUEUE_PARKED) ==
+                                COUNT - fixture.buffers.held_count);
+    /* Those in front lose what they wait for; only the last one still has something to receive. */
+    const struct gi_uring_slots *slots = &fixture.uring->slots;
+    uint32_t last_index = slots->queues[GI_URING_QUEUE_PARKED].last;
+    struct record *last = gori_container_of(slots->table[last_index].owner, struct record, op);
+    for (size_t i = 0; i < COUNT; i++) {
+        char byte;
+        if (receives[i].bytes == 0 && &receives[i] != last) {
+            GT_EQUAL(recv((int)servers[i].handle.native, &byte, 1, MSG_DONTWAIT), 1);
+        }
+    }
+    for (size_t i = 0; i < COUNT; i++) {
+        while (receives[i].kept_count > 0) {
+            gori_buffer_release(receives[i].kept[--receives[i].kept_count]);
+        }
+    }
+    for (int turn = 0; turn < COUNT && last->bytes == 0; turn++) {
+        (void)fixture_turn(&fixture, 3600 * GORI_SECONDS);
+    }
+    GT_EQUAL(last->bytes, 1);
+    for (size_t i = 0; i < COUNT; i++) {
+        receives[i].keeps = false;
+        while (receives[i].kept_count > 0) {
+            gori_buffer_release(receives[i].kept[--receives[i].kept_count]);
+        }
+        socket_close(&fixture, &servers[i]);
+        gi_os_close(peers[i]);
+        FIXTURE_UNTIL(&fixture, servers[i].closed == 1);
+    }
+    fixture_fini(&fixture);
+}
+
 /* Goal: a parked receive ends at once when it is cancelled, and when its handle is closed. */
 GT_TEST(parked_receives_end_without_the_kernel)
 {
