@@ -150,6 +150,8 @@ int command_serve(int argc, char **argv)
              &web->cache_bytes},
             {"--cache-file-bytes", "N", "larger files are sent from the disk (16k)", OPTION_BYTES,
              &cache_file_bytes},
+            {"--revalidate", "S", "seconds until a change of a file is seen (1)", OPTION_SECONDS,
+             &web->revalidate},
             {"--hidden", NULL, "serve names that begin with a dot", OPTION_FLAG,
              &web->hidden_files},
             {"--access-log", "FILE", "a line for each request; - is standard output (none)",

@@ -218,6 +218,8 @@ class Conditions(Files):
 
 class Changes(Case):
 
+    options = ("--revalidate", "0.05")
+
     def get(self, path):
         return self.ask(request(path))[0]
 
@@ -296,7 +298,7 @@ class Root(Case):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        cls.linked = Server(cls.root / "current")
+        cls.linked = Server(cls.root / "current", "--revalidate", "0.05")
         cls.addClassCleanup(cls.linked.stop)
 
     def test_s17_switched_by_a_deploy(self):
