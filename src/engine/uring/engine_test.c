@@ -741,6 +741,26 @@ GT_TEST(cancelled_accepts_leak_nothing)
     fixture_fini(&fixture);
 }
 
+/* Goal: an accept that cannot work ends with its error; it neither spins nor stays. */
+GT_TEST(accept_on_what_does_not_listen_gives_up)
+{
+    struct fixture fixture;
+    fixture_init(&fixture, 64);
+    int fd = -1;
+    GT_EQUAL(gi_os_socket(GORI_ADDR_IPV4, GI_OS_BLOCKING, &fd), 0);
+    struct socket deaf;
+    socket_adopt(&fixture, &deaf, fd);
+    struct record accept_op = {0};
+    record_submit(&fixture, &accept_op, &deaf, GORI_OP_ACCEPT);
+    uint64_t enters = fixture.uring->ring.enters;
+    FIXTURE_UNTIL(&fixture, accept_op.lasts == 1);
+    GT_EQUAL(accept_op.last_result, GORI_EINVAL);
+    GT_CHECK(fixture.uring->ring.enters - enters <= 8);
+    socket_close(&fixture, &deaf);
+    FIXTURE_UNTIL(&fixture, deaf.closed == 1);
+    fixture_fini(&fixture);
+}
+
 /* Goal: what comes under a name that is gone is counted, and what it carries is not lost. */
 GT_TEST(completion_of_a_stranger_is_counted_and_cleaned_up)
 {
