@@ -94,12 +94,13 @@ GORI_API GORI_MUST_USE int gori_job_scheduler_attach(struct gori_job_scheduler *
 GORI_API void gori_job_scheduler_detach(struct gori_job_scheduler *scheduler,
                                         struct gori_loop *loop);
 
-/** Workers so far, those of detached loops included: numbers for gori_job_scheduler_stats. */
+/** Workers so far, those of detached loops included: numbers for gori_job_scheduler_read_stats. */
 GORI_API uint32_t gori_job_scheduler_workers(const struct gori_job_scheduler *scheduler);
 
 /** Copies the figures of one worker, zeros when there is none.  Thread: any. */
-GORI_API void gori_job_scheduler_stats(const struct gori_job_scheduler *scheduler, uint32_t worker,
-                                       struct gori_job_worker_stats *ret_stats);
+GORI_API void gori_job_scheduler_read_stats(const struct gori_job_scheduler *scheduler,
+                                            uint32_t worker,
+                                            struct gori_job_worker_stats *ret_stats);
 
 /** The pointer given in the config. */
 GORI_API void *gori_job_scheduler_user(const struct gori_job_scheduler *scheduler);

@@ -14,6 +14,7 @@
 extern "C" {
 #endif
 
+struct gori_block;
 struct gori_loop;
 struct gori_session;
 struct gori_task;
@@ -39,6 +40,7 @@ struct gori_loop_config {
     uint32_t sessions_max;    /* default 1,000,000 */
     uint32_t ops_max;         /* operations in flight at most; default 4,000,000 */
     uint32_t tasks_max;       /* tasks posted and not yet run at most; default 65,536 */
+    uint32_t messages_max;    /* of gori_loop_send, on their way at most; default 4096 */
     uint32_t completions_max; /* completions delivered in one turn at most; default 1024 */
     uint8_t id_tag;           /* goes into the session ids; unique per loop of a runtime */
     void *simulation;         /* of the engine "sim" only: the simulated world it lives in */
@@ -56,6 +58,7 @@ struct gori_loop_stats {
     uint64_t accept_pauses;      /* times a listener backed off: out of descriptors or memory */
     uint64_t buffer_starvations; /* times a receive had to wait for a buffer */
     uint64_t stale_completions;  /* late completions that found nothing; harmless, counted */
+    uint64_t messages_dropped;   /* of gori_loop_send: the session had closed, or refused them */
     uint32_t sessions_now;
     uint32_t buffers_now;      /* receive buffers that exist */
     uint32_t buffers_held_now; /* of them, held by sessions or the application */
@@ -105,6 +108,16 @@ GORI_API gori_time gori_loop_now(const struct gori_loop *loop);
  * then still the caller's.
  */
 GORI_API GORI_MUST_USE int gori_loop_post(struct gori_loop *loop, struct gori_task *task);
+
+/**
+ * Sends a block to a session of the loop that is named by its id.  Behind everything that the same
+ * thread posted or sent to the loop before, also when that thread is the loop's own.
+ * Thread: any, while the loop exists.  Memory: takes its own reference; allocates nothing but once.
+ * Errors: GORI_ESTALE when the session is gone; GORI_ELIMIT when `messages_max` or `tasks_max` are
+ * on their way: wait, or do without; GORI_ECLOSED when the loop ends; GORI_ENOMEM.
+ */
+GORI_API GORI_MUST_USE int gori_loop_send(struct gori_loop *loop, uint64_t id,
+                                          struct gori_block *block);
 
 /** The session that an id names, or NULL when it is gone.  Thread: the loop's. */
 GORI_API struct gori_session *gori_loop_session(struct gori_loop *loop, uint64_t id);

@@ -77,6 +77,24 @@ GORI_API uint32_t gori_runtime_workers(const struct gori_runtime *runtime);
 /** The loop of a worker, NULL while it is not running.  Post to it from any thread. */
 GORI_API struct gori_loop *gori_runtime_loop(struct gori_runtime *runtime, uint32_t worker);
 
+/**
+ * Posts a task to a worker's loop, as gori_loop_post, and knows by itself whether that still runs.
+ * Thread: any, while the runtime exists.
+ * Errors: GORI_ELIMIT; GORI_ECLOSED when the worker has not started or has ended; GORI_EINVAL (no
+ * such worker); the task is then still the caller's.
+ */
+GORI_API GORI_MUST_USE int gori_runtime_post(struct gori_runtime *runtime, uint32_t worker,
+                                             struct gori_task *task);
+
+/**
+ * Sends a block to a session of any worker by its id, as gori_loop_send: in order for each sender,
+ * bounded, and with an error for a session that is gone or a worker that has ended.
+ * Thread: any, while the runtime exists.
+ * Errors: GORI_ESTALE, GORI_ELIMIT, GORI_ECLOSED, GORI_ENOMEM.
+ */
+GORI_API GORI_MUST_USE int gori_runtime_send(struct gori_runtime *runtime, uint64_t id,
+                                             struct gori_block *block);
+
 /** The pointer given in the config. */
 GORI_API void *gori_runtime_user(const struct gori_runtime *runtime);
 

@@ -138,6 +138,11 @@ void gi_mailbox_close(struct gi_mailbox *mailbox)
     }
 }
 
+bool gi_mailbox_is_closed(const struct gi_mailbox *mailbox)
+{
+    return marks_closed(mailbox, gi_atomic_pointer_load(&mailbox->shared.head, GI_RELAXED));
+}
+
 bool gi_mailbox_is_empty(const struct gi_mailbox *mailbox)
 {
     void *head = gi_atomic_pointer_load(&mailbox->shared.head, GI_SEQ_CST);

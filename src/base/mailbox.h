@@ -52,6 +52,9 @@ void gi_mailbox_done(struct gi_mailbox *mailbox, size_t count);
 /** Closes it: pushes fail from now on; what was accepted before can still be taken.  Idempotent. */
 void gi_mailbox_close(struct gi_mailbox *mailbox);
 
+/** Whether it was closed.  Thread: any. */
+bool gi_mailbox_is_closed(const struct gi_mailbox *mailbox);
+
 /** Whether nothing is queued; false once it is closed, until that too was taken, then true. */
 bool gi_mailbox_is_empty(const struct gi_mailbox *mailbox);
 

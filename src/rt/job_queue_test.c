@@ -416,7 +416,7 @@ GT_TEST(job_queue_gives_way_after_its_slice)
     counter_wait(&between.ran, 1);
     GT_CHECK(between.seen < 40);
     struct gori_job_worker_stats stats;
-    gori_job_scheduler_stats(scheduler, 0, &stats);
+    gori_job_scheduler_read_stats(scheduler, 0, &stats);
     GT_CHECK(stats.longest_slice > 0);
     GT_CHECK(stats.slices >= 3);
     gori_job_queue_destroy(busy);

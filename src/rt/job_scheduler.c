@@ -338,8 +338,8 @@ uint32_t gori_job_scheduler_workers(const struct gori_job_scheduler *scheduler)
     return gi_atomic_u32_load(&scheduler->worker_count, GI_ACQUIRE);
 }
 
-void gori_job_scheduler_stats(const struct gori_job_scheduler *scheduler, uint32_t index,
-                              struct gori_job_worker_stats *ret_stats)
+void gori_job_scheduler_read_stats(const struct gori_job_scheduler *scheduler, uint32_t index,
+                                   struct gori_job_worker_stats *ret_stats)
 {
     if (index >= gori_job_scheduler_workers(scheduler)) {
         *ret_stats = (struct gori_job_worker_stats){0};

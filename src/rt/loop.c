@@ -30,6 +30,7 @@ enum {
     SESSIONS = 1000000,
     OPS = 4000000,
     TASKS = 65536,
+    MESSAGES = 4096,
     COMPLETIONS = 1024,
 };
 
@@ -54,6 +55,7 @@ static int read_config(const struct gori_loop_config *given, struct gori_loop_co
     set_default(&config.sessions_max, SESSIONS);
     set_default(&config.ops_max, OPS);
     set_default(&config.tasks_max, TASKS);
+    set_default(&config.messages_max, MESSAGES);
     set_default(&config.completions_max, COMPLETIONS);
     if (config.buffer_bytes < BUFFER_BYTES_MIN || config.buffer_bytes > BUFFER_BYTES_MAX ||
         config.buffers_max > BUFFERS_MAX || config.sessions_max > GI_ID_COUNT_MAX) {
@@ -67,6 +69,7 @@ static void init_lists(struct gori_loop *loop)
 {
     gi_list_init(&loop->all_listeners);
     gi_list_init(&loop->all_handles);
+    gi_list_init(&loop->works);
     gi_list_init(&loop->starved_listeners);
 }
 
@@ -133,6 +136,7 @@ int gori_loop_create(const struct gori_loop_config *given, struct gori_loop **re
     loop->config = config;
     init_lists(loop);
     gi_mailbox_init(&loop->shared.mailbox, config.tasks_max);
+    gi_message_store_init(&loop->shared.messages, config.allocator, config.messages_max);
     result = init_parts(loop);
     if (result < 0) {
         gi_free(config.allocator, memory, bytes);
@@ -165,6 +169,13 @@ void gi_loop_wake(struct gori_loop *loop)
     }
 }
 
+static void wake_for_task(struct gori_loop *loop, bool was_empty)
+{
+    if (was_empty || gi_sleep_is_asleep(&loop->shared.sleep)) {
+        gi_loop_wake(loop);
+    }
+}
+
 int gori_loop_post(struct gori_loop *loop, struct gori_task *task)
 {
     bool was_empty = false;
@@ -172,9 +183,18 @@ int gori_loop_post(struct gori_loop *loop, struct gori_task *task)
     if (result < 0) {
         return result;
     }
-    if (was_empty || gi_sleep_is_asleep(&loop->shared.sleep)) {
-        gi_loop_wake(loop);
+    wake_for_task(loop, was_empty);
+    return 0;
+}
+
+int gi_loop_post_owed(struct gori_loop *loop, struct gori_task *task)
+{
+    bool was_empty = false;
+    int result = gi_mailbox_push_owed(&loop->shared.mailbox, &task->node, &was_empty);
+    if (result < 0) {
+        return result;
     }
+    wake_for_task(loop, was_empty);
     return 0;
 }
 
@@ -289,6 +309,19 @@ static void close_handles(struct gori_loop *loop)
     }
 }
 
+/* Tasks of others are forgotten; our own messages hold something. */
+static void drop_tasks(struct gori_loop *loop, struct gori_mailbox_node *node)
+{
+    while (node != NULL) {
+        struct gori_task *task = gori_container_of(node, struct gori_task, node);
+        node = node->next;
+        struct gi_message *message = gi_message_of(&loop->shared.messages, task);
+        if (message != NULL) {
+            message->drop(message);
+        }
+    }
+}
+
 void gori_loop_destroy(struct gori_loop *loop)
 {
     if (loop == NULL) {
@@ -300,8 +333,10 @@ void gori_loop_destroy(struct gori_loop *loop)
         gori_job_scheduler_detach(loop->job_worker->scheduler, loop);
     }
     gi_mailbox_close(&loop->shared.mailbox);
-    (void)gi_mailbox_take(&loop->shared.mailbox);
+    drop_tasks(loop, loop->tasks);
+    drop_tasks(loop, gi_mailbox_take(&loop->shared.mailbox));
     loop->tasks = NULL;
+    gi_work_end_all(loop);
     gi_listener_close_all(loop);
     gi_session_close_all(loop);
     close_handles(loop);
@@ -315,6 +350,7 @@ void gori_loop_destroy(struct gori_loop *loop)
     gi_buffers_fini(&loop->buffers);
     gi_session_store_fini(&loop->session_store);
     gi_id_table_fini(&loop->sessions);
+    gi_message_store_fini(&loop->shared.messages);
     gi_free(loop->allocator, loop->memory, sizeof(struct gori_loop) + GI_CACHE_LINE);
 }
 

@@ -36,6 +36,7 @@
 #include "base/wheel.h"
 #include "engine/buffers.h"
 #include "engine/engine.h"
+#include "rt/message.h"
 #include "rt/session_store.h"
 #include "rt/sleep.h"
 
@@ -54,6 +55,7 @@ struct gori_loop {
     struct gori_loop_config config; /* with the defaults filled in */
     struct gori_loop_stats stats;
     const char *fallback_reason;
+    struct gori_link works;           /* submitted to a pool and not yet done (blocking_pool.c) */
     struct gori_link all_handles;     /* attached and not yet closed, those of sessions too */
     struct gori_mailbox_node *tasks;  /* taken from the mailbox and not yet run */
     struct gi_job_worker *job_worker; /* of the scheduler it is attached to (rt/job.h), or NULL */
@@ -62,9 +64,10 @@ struct gori_loop {
     bool work_left; /* the turn's budget ran out: do not wait */
     bool running;   /* inside a turn */
     struct {
-        struct gi_mailbox mailbox;    /* any thread pushes, the loop takes */
-        struct gi_sleep sleep;        /* L3 */
-        struct gi_atomic_bool stop;   /* gori_loop_stop */
+        struct gi_mailbox mailbox;        /* any thread pushes, the loop takes */
+        struct gi_sleep sleep;            /* L3 */
+        struct gi_message_store messages; /* any thread takes, mostly the loop gives back */
+        struct gi_atomic_bool stop;       /* gori_loop_stop */
         struct gi_atomic_size thread; /* of the loop, 0 until it first runs or opens something */
     } shared;
 };
@@ -74,6 +77,12 @@ bool gi_loop_on_thread(struct gori_loop *loop);
 
 /** Ends the wait of a loop that sleeps; costs one exchange when it does not.  Thread: any. */
 void gi_loop_wake(struct gori_loop *loop);
+
+/**
+ * Posts a task for which there is always room: the answer to something that was accepted.
+ * Thread: any.  Errors: GORI_ECLOSED.
+ */
+int gi_loop_post_owed(struct gori_loop *loop, struct gori_task *task);
 
 /** Hands a completion to its callback (op.c). */
 void gi_op_dispatch(struct gori_loop *loop, const struct gi_completion *completion);
@@ -92,6 +101,9 @@ void gi_session_close_all(struct gori_loop *loop);     /* at destroy: GORI_CLOSE
 
 /* Of session.c, called by a graceful stop: every session closes after its flush. */
 void gi_session_close_idle(struct gori_loop *loop);
+
+/* Of blocking_pool.c, at destroy: every work ends here, or leaves the loop. */
+void gi_work_end_all(struct gori_loop *loop);
 
 /* Of listener.c. */
 void gi_listener_close_all(struct gori_loop *loop);

@@ -13,6 +13,8 @@
  *     whose sleep looks at that; a wake alone could come before the sleep, and be lost.
  *  5. A worker ends when its level is over 0, its listeners are closed and its last session is
  * gone.
+ *  6. Whoever sends or posts by the number of a worker, or to a session by its id, does so behind
+ * the worker's door, which closes, and waits for him, before the loop is destroyed.
  */
 #include <gori/runtime.h>
 
@@ -24,6 +26,7 @@
 #include "base/compiler.h"
 #include "base/list.h"
 #include "os/os.h"
+#include "rt/door.h"
 #include "rt/loop.h"
 
 enum {
@@ -57,6 +60,7 @@ struct gori_runtime {
     struct gori_runtime_config config;
     struct gori_link ports;
     struct worker *workers;
+    struct gi_door *doors; /* one per worker, open while others may use its loop: 6 */
     struct gi_os_signals signals;
     struct gi_os_monitor monitor;
     struct {
@@ -87,6 +91,32 @@ static int read_config(const struct gori_runtime_config *given,
     return 0;
 }
 
+/* The first `count` doors were made. */
+static void destroy_doors(struct gori_runtime *runtime, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        gi_door_fini(&runtime->doors[i]);
+    }
+    gi_free(runtime->allocator, runtime->doors, runtime->config.workers * sizeof(*runtime->doors));
+}
+
+static int create_doors(struct gori_runtime *runtime)
+{
+    uint32_t workers = runtime->config.workers;
+    runtime->doors = gi_alloc_array(runtime->allocator, workers, sizeof(*runtime->doors));
+    if (runtime->doors == NULL) {
+        return GORI_ENOMEM;
+    }
+    for (uint32_t i = 0; i < workers; i++) {
+        int result = gi_door_init(&runtime->doors[i]);
+        if (result < 0) {
+            destroy_doors(runtime, i);
+            return result;
+        }
+    }
+    return 0;
+}
+
 int gori_runtime_create(const struct gori_runtime_config *given, struct gori_runtime **ret_runtime)
 {
     struct gori_runtime_config config;
@@ -107,9 +137,13 @@ int gori_runtime_create(const struct gori_runtime_config *given, struct gori_run
         result = GORI_ENOMEM;
         goto err_runtime;
     }
-    result = gi_os_monitor_init(&runtime->monitor);
+    result = create_doors(runtime);
     if (result < 0) {
         goto err_workers;
+    }
+    result = gi_os_monitor_init(&runtime->monitor);
+    if (result < 0) {
+        goto err_doors;
     }
     /* From now on, not from the run on: who said "listening" may be told to stop at once. */
     result = config.handle_signals ? gi_os_signals_open(&runtime->signals) : 0;
@@ -121,6 +155,8 @@ int gori_runtime_create(const struct gori_runtime_config *given, struct gori_run
 
 err_monitor:
     gi_os_monitor_fini(&runtime->monitor);
+err_doors:
+    destroy_doors(runtime, config.workers);
 err_workers:
     gi_free(allocator, runtime->workers, config.workers * sizeof(*runtime->workers));
 err_runtime:
@@ -255,6 +291,7 @@ static int start_worker(struct worker *worker, struct gori_loop **ret_loop)
     gi_os_monitor_lock(&runtime->monitor);
     worker->loop = loop;
     gi_os_monitor_unlock(&runtime->monitor);
+    gi_door_open(&runtime->doors[worker->index]);
     if (runtime->config.on_start != NULL) {
         result = runtime->config.on_start(runtime, worker->index, loop);
     }
@@ -338,6 +375,9 @@ static void end_worker(struct worker *worker, struct gori_loop *loop, int result
     struct gori_runtime *runtime = worker->runtime;
     if (loop != NULL && runtime->config.on_end != NULL) {
         runtime->config.on_end(runtime, worker->index, loop);
+    }
+    if (worker->loop != NULL) {
+        gi_door_close(&runtime->doors[worker->index]);
     }
     gi_os_monitor_lock(&runtime->monitor);
     worker->loop = NULL;
@@ -494,6 +534,7 @@ void gori_runtime_destroy(struct gori_runtime *runtime)
         gi_os_signals_close(&runtime->signals);
     }
     gi_os_monitor_fini(&runtime->monitor);
+    destroy_doors(runtime, runtime->config.workers);
     gi_free(runtime->allocator, runtime->workers,
             runtime->config.workers * sizeof(*runtime->workers));
     gi_free(runtime->allocator, runtime, sizeof(*runtime));
@@ -513,6 +554,35 @@ struct gori_loop *gori_runtime_loop(struct gori_runtime *runtime, uint32_t worke
     struct gori_loop *loop = runtime->workers[worker].loop;
     gi_os_monitor_unlock(&runtime->monitor);
     return loop;
+}
+
+int gori_runtime_post(struct gori_runtime *runtime, uint32_t worker, struct gori_task *task)
+{
+    if (worker >= runtime->config.workers) {
+        return GORI_EINVAL;
+    }
+    struct gi_door *door = &runtime->doors[worker];
+    if (!gi_door_enter(door)) {
+        return GORI_ECLOSED;
+    }
+    int result = gori_loop_post(runtime->workers[worker].loop, task);
+    gi_door_leave(door);
+    return result;
+}
+
+int gori_runtime_send(struct gori_runtime *runtime, uint64_t id, struct gori_block *block)
+{
+    uint32_t worker = gi_id_tag(id);
+    if (worker >= runtime->config.workers) {
+        return GORI_ESTALE;
+    }
+    struct gi_door *door = &runtime->doors[worker];
+    if (!gi_door_enter(door)) {
+        return GORI_ECLOSED;
+    }
+    int result = gori_loop_send(runtime->workers[worker].loop, id, block);
+    gi_door_leave(door);
+    return result;
 }
 
 void *gori_runtime_user(const struct gori_runtime *runtime)
