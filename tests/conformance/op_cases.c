@@ -55,6 +55,16 @@ static void peer_expect_end(struct fixture *fixture, struct gt_peer *peer)
     GT_EQUAL(result, 0);
 }
 
+static int make_file(const void *data, size_t size)
+{
+    char path[] = "/tmp/gori-conformance-XXXXXX";
+    int file = mkstemp(path);
+    GT_CHECK(file >= 0);
+    unlink(path);
+    GT_EQUAL(write(file, data, size), size);
+    return file;
+}
+
 GT_TEST(a_receive_takes_what_is_there)
 {
     struct fixture fixture = {0};
@@ -557,6 +567,31 @@ GT_TEST(a_send_to_who_is_gone_fails_without_a_signal)
     fixture_close(&fixture);
 }
 
+GT_TEST(a_file_to_who_is_gone_fails_without_a_signal)
+{
+    struct fixture fixture = {0};
+    struct pair pair;
+    struct probe probe;
+    static uint8_t data[1 << 20];
+    int file = make_file(data, sizeof(data));
+    fixture_open(&fixture);
+    pair_open(&fixture, &pair);
+    fixture_reset(pair.peer);
+    pair.peer = NULL;
+    const struct gori_file_range range = {.file = file, .offset = 0, .size = sizeof(data)};
+    int64_t result = 0;
+    for (int i = 0; i < 3; i++) {
+        probe_init(&fixture, &probe);
+        CALL(&fixture, gori_op_send_file(&probe.op, &pair.handle, &range));
+        FIXTURE_UNTIL(&fixture, probe.last == 1);
+        result = probe.result;
+    }
+    GT_CHECK(result == GORI_EPIPE || result == GORI_ECONNRESET);
+    pair_close(&pair);
+    fixture_close(&fixture);
+    close(file);
+}
+
 GT_TEST(a_half_closed_connection_still_receives)
 {
     struct fixture fixture = {0};
@@ -826,16 +861,6 @@ GT_TEST(a_parked_receive_can_be_cancelled_and_closed)
     pair_close(&pairs[0]);
     pair_close(&pairs[1]);
     fixture_close(&fixture);
-}
-
-static int make_file(const void *data, size_t size)
-{
-    char path[] = "/tmp/gori-conformance-XXXXXX";
-    int file = mkstemp(path);
-    GT_CHECK(file >= 0);
-    unlink(path);
-    GT_EQUAL(write(file, data, size), size);
-    return file;
 }
 
 GT_TEST(a_range_of_a_file_arrives_whole)

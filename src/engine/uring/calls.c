@@ -10,7 +10,6 @@
  * where no cancel reaches it (seen on 6.18).  No event tells when there is room, so a timer does.
  * Thread: the loop's.  Reading: sendfile(2), unix(7).
  */
-#include <signal.h>
 #include <time.h>
 
 #include <gori/error.h>
@@ -22,42 +21,16 @@
 #define PIECE_BYTES (256u << 10) /* of one file in a turn */
 #define TURN_BYTES  (1u << 20)   /* of all files in a turn */
 
-/* Whether the peer is gone is found out by SIGPIPE too, unless the program ignores it. */
-static void hold_pipe_signal(sigset_t *ret_before)
-{
-    sigset_t pipe_signal;
-    sigemptyset(&pipe_signal);
-    sigaddset(&pipe_signal, SIGPIPE);
-    (void)pthread_sigmask(SIG_BLOCK, &pipe_signal, ret_before);
-}
-
-static void drop_pipe_signal(const sigset_t *before)
-{
-    sigset_t pipe_signal;
-    sigemptyset(&pipe_signal);
-    sigaddset(&pipe_signal, SIGPIPE);
-    struct timespec now = {0};
-    (void)sigtimedwait(&pipe_signal, NULL, &now);
-    (void)pthread_sigmask(SIG_SETMASK, before, NULL);
-}
-
 /* Sends at most `size` bytes.  Result: bytes, or an error. */
-static int64_t send_piece(const struct gi_uring *uring, const struct gori_op *op, size_t size)
+static int64_t send_piece(const struct gori_op *op, size_t size)
 {
     int fd = (int)op->handle->native;
     int64_t sent = gi_os_set_blocking(fd, false);
     if (sent < 0) {
         return sent;
     }
-    sigset_t before;
-    if (uring->guard_pipe) {
-        hold_pipe_signal(&before);
-    }
     sent = gi_os_send_file(fd, op->as.send_file.file,
                            op->as.send_file.offset + op->as.send_file.progress, size);
-    if (uring->guard_pipe) {
-        drop_pipe_signal(&before);
-    }
     int error = gi_os_set_blocking(fd, true);
     return error < 0 ? error : sent;
 }
@@ -68,7 +41,7 @@ static size_t send_on(struct gi_uring *uring, uint32_t index)
     struct gori_op *op = gi_uring_slots_at(&uring->slots, index)->owner;
     uint64_t left = op->as.send_file.size - op->as.send_file.progress;
     size_t size = (size_t)gi_min_u64(left, PIECE_BYTES);
-    int64_t sent = size > 0 ? send_piece(uring, op, size) : 0;
+    int64_t sent = size > 0 ? send_piece(op, size) : 0;
     if (sent == GORI_EAGAIN) {
         gi_uring_arm(uring, index);
         return 0;

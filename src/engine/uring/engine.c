@@ -100,13 +100,6 @@ static int open_headers(struct gi_uring *uring)
     return uring->headers != NULL ? 0 : GORI_ENOMEM;
 }
 
-static bool pipe_signal_kills(void)
-{
-    struct sigaction action;
-    return sigaction(SIGPIPE, NULL, &action) == 0 && !(action.sa_flags & SA_SIGINFO) &&
-           action.sa_handler == SIG_DFL;
-}
-
 static int open_parts(struct gi_uring *uring, struct gi_buffers *pool)
 {
     int error = open_ring(uring);
@@ -188,7 +181,6 @@ static int uring_create(const struct gi_engine_config *config, struct gi_engine 
     uring->ring.fd = -1;
     uring->last_accepted = -1;
     uring->shared.wake_fd = -1;
-    uring->guard_pipe = pipe_signal_kills();
     gi_atomic_bool_init(&uring->shared.woken, false);
     gi_uring_slots_init(&uring->slots, config->allocator);
     int error = open_parts(uring, config->buffers);

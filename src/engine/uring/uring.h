@@ -55,7 +55,6 @@ struct gi_uring {
     bool cq_was_full;
     bool may_grow;
     bool wake_armed;
-    bool guard_pipe;     /* SIGPIPE is not ignored: file sends must see to it */
     uint64_t wake_count; /* read from `wake_fd`, of no interest */
     uint64_t stale_completions;
     const struct gori_allocator *allocator;
