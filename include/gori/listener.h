@@ -18,6 +18,16 @@ struct gori_listener;
 
 typedef void gori_listener_fn(struct gori_listener *listener);
 
+/** Which worker of a runtime gets a connection. */
+enum gori_accept_policy {
+    GORI_ACCEPT_KERNEL = 0,      /* each has its own socket on the port and the system chooses, by a
+                                    hash of the addresses; where it does not, as SINGLE */
+    GORI_ACCEPT_LEAST = 1,       /* worker 0 accepts; the one with the fewest connections serves */
+    GORI_ACCEPT_ROUND_ROBIN = 2, /* worker 0 accepts; they serve in turn */
+    GORI_ACCEPT_SINGLE = 3       /* worker 0 accepts and serves none, if there are others; of those
+                                    the one with the fewest connections serves */
+};
+
 /** How a listener is made.  Zero means the default for every field but `addr` and `events`. */
 struct gori_listener_config {
     struct gori_addr addr;
@@ -25,9 +35,11 @@ struct gori_listener_config {
     struct gori_session_options options;      /* of the sessions */
     void *user;                               /* becomes gori_session_user */
     uint32_t backlog;                         /* default 4096; the system may cap it */
-    uint32_t sessions_max;                    /* accepting pauses at so many; default none */
+    uint32_t sessions_max;                    /* accepting pauses at so many; default none; of a
+                                                 runtime's listener, per worker */
     bool reuse_port;                          /* share the port between loops (SO_REUSEPORT) */
     bool ipv6_only;                           /* an IPv6 wildcard takes no IPv4 */
+    enum gori_accept_policy accept_policy;    /* of a runtime's listener only */
     gori_listener_fn *on_close;               /* the last callback of the listener; may be NULL */
 };
 

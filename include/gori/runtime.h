@@ -44,6 +44,13 @@ struct gori_runtime_config {
     void *user;
 };
 
+/** Connections of one worker, over all addresses of gori_runtime_listen. */
+struct gori_worker_stats {
+    uint64_t accepted;     /* given to it since the start */
+    uint64_t handed_over;  /* of them, those that another worker had accepted */
+    uint32_t sessions_now; /* of them, those that have not closed; while it listens */
+};
+
 /**
  * Creates a runtime; no thread starts yet.  Thread: any.  Errors: GORI_EINVAL, GORI_ENOMEM.
  */
@@ -94,6 +101,10 @@ GORI_API GORI_MUST_USE int gori_runtime_post(struct gori_runtime *runtime, uint3
  */
 GORI_API GORI_MUST_USE int gori_runtime_send(struct gori_runtime *runtime, uint64_t id,
                                              struct gori_block *block);
+
+/** Copies the figures of a worker, zeros when there is none.  Thread: any. */
+GORI_API void gori_runtime_read_stats(const struct gori_runtime *runtime, uint32_t worker,
+                                      struct gori_worker_stats *ret_stats);
 
 /** The pointer given in the config. */
 GORI_API void *gori_runtime_user(const struct gori_runtime *runtime);

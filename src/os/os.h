@@ -41,6 +41,9 @@ int gi_os_listen(const struct gori_addr *addr, uint32_t backlog, uint32_t flags,
 /** A stream socket of a family, not connected; close-on-exec. */
 int gi_os_socket(enum gori_addr_family family, uint32_t flags, int *ret_fd);
 
+/** Whether GI_OS_REUSE_PORT spreads connections over the sockets that share a port. */
+bool gi_os_balances_ports(void);
+
 /** One queued connection of a listener; GORI_EAGAIN when there is none, never waits. */
 int gi_os_accept(int listener_fd, uint32_t flags, int *ret_fd);
 

@@ -21,7 +21,10 @@
  *     accept; the same error many times in a row is treated as 2.
  *  4. A connection for which no session can be made is closed and counted (stats.sessions_refused).
  *  5. The path of a UNIX listener is removed when it closes, if it is still the one it made.
- *  6. Accepted sockets inherit TCP_NODELAY from the listening one, so it is set there, once.
+ *  6. With an accept policy (accept_policy.h) the listener of worker 0 asks it for each connection
+ * who gets it.  The others have no socket: they are given connections, close only when nothing can
+ *     be on its way to them any more, and never accept.
+ *  7. Accepted sockets inherit TCP_NODELAY from the listening one, so it is set there, once.
  */
 #include "rt/listener.h"
 
@@ -34,6 +37,7 @@
 #include "base/compiler.h"
 #include "base/list.h"
 #include "os/os.h"
+#include "rt/accept_policy.h"
 #include "rt/session.h"
 
 enum {
@@ -52,6 +56,8 @@ struct gori_listener {
     gori_listener_fn *on_close;
     uint32_t sessions_max; /* UINT32_MAX for none */
     bool closing;
+    bool has_socket;    /* else it is given its connections: 6 */
+    bool feeder_ended;  /* nothing will be given any more */
     bool starved;       /* waits, and stands in loop->starved_listeners */
     gori_time back_off; /* of the next time it starves */
     int last_error;
@@ -66,6 +72,7 @@ struct gori_listener {
     uint32_t pending_first;
     uint32_t pending_count;
     uint32_t pending_capacity;    /* a power of two, or 0 */
+    struct gi_accept_role role;   /* its part in an accept policy; accept is NULL without one */
     struct gi_os_file_id path_id; /* of the path of a UNIX listener */
     struct gori_addr addr;
 };
@@ -75,15 +82,22 @@ static struct gori_loop *loop_of(const struct gori_listener *listener)
     return listener->class->loop;
 }
 
+static bool is_dispatcher(const struct gori_listener *listener)
+{
+    return listener->role.accept != NULL && listener->has_socket &&
+           listener->role.accept->policy != GORI_ACCEPT_KERNEL;
+}
+
 static bool has_room(const struct gori_listener *listener)
 {
-    return listener->class->sessions < listener->sessions_max;
+    /* For a dispatcher the policy knows. */
+    return listener->class->sessions < listener->sessions_max || is_dispatcher(listener);
 }
 
 static bool wants_to_accept(const struct gori_listener *listener)
 {
-    return !listener->closing && !listener->starved && listener->pending_count == 0 &&
-           has_room(listener);
+    return listener->has_socket && !listener->closing && !listener->starved &&
+           listener->pending_count == 0 && has_room(listener);
 }
 
 /* Backs off: the timer, or a session that closes, ends it. */
@@ -121,14 +135,22 @@ static void accept_on(struct gori_listener *listener)
     }
 }
 
-/* Makes a session of an accepted socket; or starves, when that is not possible now. */
-static void open_session(struct gori_listener *listener, gori_native native)
+static void count_out(struct gori_listener *listener)
+{
+    if (listener->role.accept != NULL) {
+        gi_accept_count_out(&listener->role);
+    }
+}
+
+/* Makes a session of a socket that is counted in; or starves, when that is not possible now. */
+static void open_here(struct gori_listener *listener, gori_native native)
 {
     struct gori_loop *loop = loop_of(listener);
     int result = gi_session_accept(listener->class, listener->user, native);
     if (result < 0) {
         loop->stats.sessions_refused++;
         gori_native_close(loop, native);
+        count_out(listener);
         starve(listener);
         return;
     }
@@ -160,12 +182,34 @@ static void keep_pending(struct gori_listener *listener, gori_native native)
     if (listener->pending_count == listener->pending_capacity && !grow_pending(listener)) {
         loop_of(listener)->stats.sessions_refused++;
         gori_native_close(loop_of(listener), native);
+        if (!listener->has_socket) {
+            count_out(listener);
+        }
         return;
     }
     uint32_t index =
         (listener->pending_first + listener->pending_count) & (listener->pending_capacity - 1);
     listener->pending[index] = native;
     listener->pending_count++;
+}
+
+/* Gives an accepted socket to whom it belongs.  When nobody has room, it waits here. */
+static void open_session(struct gori_listener *listener, gori_native native)
+{
+    if (is_dispatcher(listener) && !listener->closing) {
+        int result = gi_accept_dispatch(listener->role.accept, native);
+        if (result == GI_ACCEPT_AWAY) {
+            return;
+        }
+        if (result < 0) {
+            keep_pending(listener, native);
+            starve(listener);
+            return;
+        }
+    } else if (listener->role.accept != NULL && listener->has_socket) {
+        gi_accept_count_in(&listener->role);
+    }
+    open_here(listener, native);
 }
 
 /* Opens what waits, as far as there is room; all of it when the listener closes. */
@@ -228,11 +272,17 @@ static bool drain_system_queue(struct gori_listener *listener)
     return true;
 }
 
+static void finish(struct gori_listener *listener);
+
 /* In CLOSING, when no accept is in flight any more. */
 static void close_handle(struct gori_listener *listener)
 {
     GI_ASSERT(listener->closing);
     open_pending(listener);
+    if (!listener->has_socket) {
+        finish(listener);
+        return;
+    }
     if (drain_system_queue(listener)) {
         gori_handle_close(&listener->handle);
         return;
@@ -278,20 +328,30 @@ static void timer_expired(struct gori_timer *timer)
     accept_on(listener);
 }
 
-static void handle_closed(struct gori_handle *handle)
+/* The last of a listener but its memory. */
+static void finish(struct gori_listener *listener)
 {
-    struct gori_listener *listener = gori_container_of(handle, struct gori_listener, handle);
     struct gi_session_store *store = &loop_of(listener)->session_store;
     end_starving(listener);
     gori_timer_stop(&listener->timer);
     listener->closing = true;
     open_pending(listener);
+    if (is_dispatcher(listener)) {
+        gi_accept_end(listener->role.accept);
+    } else if (!listener->has_socket) {
+        gi_accept_leave(&listener->role);
+    }
     gi_list_remove(&listener->link);
     if (listener->on_close != NULL) {
         listener->on_close(listener);
     }
     listener->class->listener = NULL;
     gi_list_push_back(&store->reap_listeners, &listener->link);
+}
+
+static void handle_closed(struct gori_handle *handle)
+{
+    finish(gori_container_of(handle, struct gori_listener, handle));
 }
 
 static void free_listener(struct gori_listener *listener)
@@ -313,6 +373,7 @@ void gi_listener_reap_all(struct gori_loop *loop)
 
 void gi_listener_session_closed(struct gori_listener *listener)
 {
+    count_out(listener);
     open_pending(listener);
     accept_on(listener);
 }
@@ -350,8 +411,32 @@ void gori_listener_close(struct gori_listener *listener)
     }
     if (gori_op_is_active(&listener->accept_op)) {
         gori_op_cancel(&listener->accept_op);
-    } else {
+    } else if (listener->has_socket || listener->feeder_ended) {
         gori_timer_start(loop_of(listener), &listener->timer, 0);
+    }
+}
+
+void gi_listener_give(struct gori_listener *listener, gori_native native)
+{
+    take(listener, native);
+}
+
+void gi_listener_feeder_ended(struct gori_listener *listener)
+{
+    listener->feeder_ended = true;
+    if (listener->closing) {
+        gori_timer_start(loop_of(listener), &listener->timer, 0);
+    }
+}
+
+void gi_listener_end_all(struct gori_loop *loop)
+{
+    gi_listener_close_all(loop);
+    GI_LIST_FOREACH_SAFE (link, &loop->all_listeners) {
+        struct gori_listener *listener = gori_container_of(link, struct gori_listener, link);
+        if (!listener->has_socket) {
+            finish(listener);
+        }
     }
 }
 
@@ -398,12 +483,22 @@ static int create(struct gori_loop *loop, const struct gori_listener_config *con
 }
 
 int gi_listener_adopt(struct gori_loop *loop, const struct gori_listener_config *config,
-                      gori_native native, struct gori_listener **ret_listener)
+                      gori_native native, const struct gi_accept_role *role,
+                      struct gori_listener **ret_listener)
 {
     struct gori_listener *listener;
     int result = create(loop, config, &listener);
     if (result < 0) {
         return result;
+    }
+    listener->role = role != NULL ? *role : (struct gi_accept_role){0};
+    listener->has_socket = native != GORI_NATIVE_NONE;
+    if (!listener->has_socket) {
+        listener->addr = config->addr;
+        listener->feeder_ended = !gi_accept_join(role, listener);
+        gi_list_push_back(&loop->all_listeners, &listener->link);
+        *ret_listener = listener;
+        return 0;
     }
     struct gi_engine *engine = loop->engine;
     const struct gi_socket_calls *sockets = engine->impl->sockets;
@@ -446,7 +541,7 @@ int gori_listener_open(struct gori_loop *loop, const struct gori_listener_config
     if (result < 0) {
         return result;
     }
-    result = gi_listener_adopt(loop, config, native, ret_listener);
+    result = gi_listener_adopt(loop, config, native, NULL, ret_listener);
     if (result < 0) {
         sockets->close(loop->engine, native);
     }

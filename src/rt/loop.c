@@ -337,7 +337,7 @@ void gori_loop_destroy(struct gori_loop *loop)
     drop_tasks(loop, gi_mailbox_take(&loop->shared.mailbox));
     loop->tasks = NULL;
     gi_work_end_all(loop);
-    gi_listener_close_all(loop);
+    gi_listener_end_all(loop);
     gi_session_close_all(loop);
     close_handles(loop);
     while (!gi_list_is_empty(&loop->all_handles) || gi_id_table_count(&loop->sessions) != 0) {

@@ -107,12 +107,7 @@ void gi_work_end_all(struct gori_loop *loop);
 
 /* Of listener.c. */
 void gi_listener_close_all(struct gori_loop *loop);
+void gi_listener_end_all(struct gori_loop *loop); /* at destroy: nobody will hand over any more */
 void gi_listener_retry_starved(struct gori_loop *loop); /* a descriptor was freed */
-
-/** A listener on a socket that is bound already (rt/runtime.c binds before the loops exist). */
-struct gori_listener;
-struct gori_listener_config;
-int gi_listener_adopt(struct gori_loop *loop, const struct gori_listener_config *config,
-                      gori_native native, struct gori_listener **ret_listener);
 
 #endif

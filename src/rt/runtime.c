@@ -16,7 +16,7 @@
  *  6. Whoever sends or posts by the number of a worker, or to a session by its id, does so behind
  * the worker's door, which closes, and waits for him, before the loop is destroyed.
  */
-#include <gori/runtime.h>
+#include "rt/runtime.h"
 
 #include <gori/error.h>
 
@@ -26,7 +26,9 @@
 #include "base/compiler.h"
 #include "base/list.h"
 #include "os/os.h"
+#include "rt/accept_policy.h"
 #include "rt/door.h"
+#include "rt/listener.h"
 #include "rt/loop.h"
 
 enum {
@@ -42,6 +44,7 @@ enum {
 struct port {
     struct gori_link link;
     struct gori_listener_config config;
+    struct gi_accept *accept;
     gori_native natives[];
 };
 
@@ -178,6 +181,7 @@ static void free_port(struct gori_runtime *runtime, struct port *port)
             gi_system_sockets.close(NULL, port->natives[i]);
         }
     }
+    gi_accept_destroy(runtime->allocator, port->accept);
     gi_free(runtime->allocator, port, port_bytes(runtime));
 }
 
@@ -199,11 +203,12 @@ static int bind_all(struct gori_runtime *runtime, struct port *port)
 {
     const struct gi_listen_options options = {
         .backlog = port->config.backlog == 0 ? GI_BACKLOG : port->config.backlog,
-        .reuse_port = runtime->config.workers > 1,
+        .reuse_port = runtime->config.workers > 1 && gi_accept_has_socket(port->accept, 1),
         .ipv6_only = port->config.ipv6_only,
         .no_delay = !port->config.options.delay,
     };
-    for (uint32_t i = 0; i < runtime->config.workers; i++) {
+    for (uint32_t i = 0; i < runtime->config.workers && gi_accept_has_socket(port->accept, i);
+         i++) {
         int result = bind_next(port, i, &options);
         if (result < 0) {
             return result;
@@ -235,7 +240,10 @@ int gori_runtime_listen(struct gori_runtime *runtime, const struct gori_listener
     for (uint32_t i = 0; i < runtime->config.workers; i++) {
         port->natives[i] = GORI_NATIVE_NONE;
     }
-    int result = bind_all(runtime, port);
+    int result = gi_accept_create(runtime->allocator, runtime, config, &port->accept);
+    if (result >= 0) {
+        result = bind_all(runtime, port);
+    }
     if (result < 0) {
         free_port(runtime, port);
         return result;
@@ -259,8 +267,10 @@ static int open_listener(struct worker *worker, struct port *port)
     if (config.events == NULL) {
         return GORI_EINVAL;
     }
+    const struct gi_accept_role role = {.accept = port->accept, .worker = worker->index};
     struct gori_listener *listener;
-    int result = gi_listener_adopt(worker->loop, &config, port->natives[worker->index], &listener);
+    int result =
+        gi_listener_adopt(worker->loop, &config, port->natives[worker->index], &role, &listener);
     if (result >= 0) {
         port->natives[worker->index] = GORI_NATIVE_NONE;
     }
@@ -370,6 +380,17 @@ static void note_start(struct gori_runtime *runtime, int result)
     gi_os_monitor_unlock(&runtime->monitor);
 }
 
+/* Also for an acceptor that never opened: the others would wait for its end. */
+static void end_accepting(struct worker *worker)
+{
+    if (worker->index != 0) {
+        return;
+    }
+    GI_LIST_FOREACH (link, &worker->runtime->ports) {
+        gi_accept_end(gori_container_of(link, struct port, link)->accept);
+    }
+}
+
 static void end_worker(struct worker *worker, struct gori_loop *loop, int result)
 {
     struct gori_runtime *runtime = worker->runtime;
@@ -383,6 +404,7 @@ static void end_worker(struct worker *worker, struct gori_loop *loop, int result
     worker->loop = NULL;
     gi_os_monitor_unlock(&runtime->monitor);
     gori_loop_destroy(loop);
+    end_accepting(worker);
     gi_os_monitor_lock(&runtime->monitor);
     runtime->shared.ended++;
     if (result < 0 && runtime->shared.error == 0) {
@@ -556,17 +578,27 @@ struct gori_loop *gori_runtime_loop(struct gori_runtime *runtime, uint32_t worke
     return loop;
 }
 
+struct gori_loop *gi_runtime_enter(struct gori_runtime *runtime, uint32_t worker)
+{
+    return gi_door_enter(&runtime->doors[worker]) ? runtime->workers[worker].loop : NULL;
+}
+
+void gi_runtime_leave(struct gori_runtime *runtime, uint32_t worker)
+{
+    gi_door_leave(&runtime->doors[worker]);
+}
+
 int gori_runtime_post(struct gori_runtime *runtime, uint32_t worker, struct gori_task *task)
 {
     if (worker >= runtime->config.workers) {
         return GORI_EINVAL;
     }
-    struct gi_door *door = &runtime->doors[worker];
-    if (!gi_door_enter(door)) {
+    struct gori_loop *loop = gi_runtime_enter(runtime, worker);
+    if (loop == NULL) {
         return GORI_ECLOSED;
     }
-    int result = gori_loop_post(runtime->workers[worker].loop, task);
-    gi_door_leave(door);
+    int result = gori_loop_post(loop, task);
+    gi_runtime_leave(runtime, worker);
     return result;
 }
 
@@ -576,13 +608,29 @@ int gori_runtime_send(struct gori_runtime *runtime, uint64_t id, struct gori_blo
     if (worker >= runtime->config.workers) {
         return GORI_ESTALE;
     }
-    struct gi_door *door = &runtime->doors[worker];
-    if (!gi_door_enter(door)) {
+    struct gori_loop *loop = gi_runtime_enter(runtime, worker);
+    if (loop == NULL) {
         return GORI_ECLOSED;
     }
-    int result = gori_loop_send(runtime->workers[worker].loop, id, block);
-    gi_door_leave(door);
+    int result = gori_loop_send(loop, id, block);
+    gi_runtime_leave(runtime, worker);
     return result;
+}
+
+void gori_runtime_read_stats(const struct gori_runtime *runtime, uint32_t worker,
+                             struct gori_worker_stats *ret_stats)
+{
+    *ret_stats = (struct gori_worker_stats){0};
+    if (worker >= runtime->config.workers) {
+        return;
+    }
+    GI_LIST_FOREACH (link, &runtime->ports) {
+        const struct port *port = gori_container_of(link, struct port, link);
+        const struct gi_accept_seat *seat = &port->accept->seats[worker];
+        ret_stats->sessions_now += gi_atomic_u32_load(&seat->sessions, GI_RELAXED);
+        ret_stats->accepted += gi_atomic_u64_load(&seat->accepted, GI_RELAXED);
+        ret_stats->handed_over += gi_atomic_u64_load(&seat->handed_over, GI_RELAXED);
+    }
 }
 
 void *gori_runtime_user(const struct gori_runtime *runtime)

@@ -230,6 +230,16 @@ int gi_os_accept(int listener_fd, uint32_t flags, int *ret_fd)
     return error;
 }
 
+bool gi_os_balances_ports(void)
+{
+    /* Linux has since 3.9 (socket(7)); elsewhere SO_REUSEPORT gives all to one of them. */
+#if defined(__linux__)
+    return true;
+#else
+    return false;
+#endif
+}
+
 int gi_os_duplicate(int fd, int *ret_fd)
 {
     int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);

@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Goal: each policy gives connections to whom it says, nothing is lost when it stops, and the
+ * counts are right.  And: sending and posting to the workers of a runtime, also to those that have
+ * ended. Method: a runtime on one thread, clients with plain sockets on another.
+ */
+#include <gori/error.h>
+#include <gori/runtime.h>
+#include <pthread.h>
+#include <sched.h>
+#include <sys/socket.h>
+
+#include "base/atomic.h"
+#include "base/fault_alloc.h"
+#include "lib/test.h"
+
+enum { WORKERS = 3, CLIENTS = 30 };
+
+struct ready {
+    struct gori_task task;
+    struct gi_atomic_bool ran;
+};
+
+struct stage {
+    struct gi_fault_alloc memory;
+    struct gori_runtime *runtime;
+    struct gori_addr addr;
+    pthread_t thread;
+    int result;
+    struct ready ready[WORKERS];
+    struct gi_atomic_u64 last_id; /* of the session that opened last */
+    struct gi_atomic_u32 closed;
+};
+
+static void opened(struct gori_session *session)
+{
+    struct stage *stage = gori_session_user(session);
+    gi_atomic_u64_store(&stage->last_id, gori_session_id(session), GI_RELEASE);
+}
+
+static size_t echoed(struct gori_session *session, struct gori_slice bytes)
+{
+    GT_CHECK(gori_session_send(session, bytes.data, bytes.size) >= 0);
+    return bytes.size;
+}
+
+static void closed(struct gori_session *session, enum gori_close_reason reason, int error)
+{
+    struct stage *stage = gori_session_user(session);
+    (void)reason;
+    (void)error;
+    (void)gi_atomic_u32_add(&stage->closed, 1, GI_RELEASE);
+}
+
+static void *run(void *argument)
+{
+    struct stage *stage = argument;
+    stage->result = gori_runtime_run(stage->runtime);
+    return NULL;
+}
+
+static void note_ready(struct gori_task *task)
+{
+    struct ready *ready = task->user;
+    gi_atomic_bool_store(&ready->ran, true, GI_RELEASE);
+}
+
+/* A worker that runs a task has opened its listeners. */
+static void wait_for_worker(struct stage *stage, uint32_t worker)
+{
+    struct ready *ready = &stage->ready[worker];
+    ready->task = (struct gori_task){.run = note_ready, .user = ready};
+    int result;
+    while ((result = gori_runtime_post(stage->runtime, worker, &ready->task)) == GORI_ECLOSED) {
+        (void)sched_yield();
+    }
+    GT_EQUAL(result, 0);
+    while (!gi_atomic_bool_load(&ready->ran, GI_ACQUIRE)) {
+        (void)sched_yield();
+    }
+}
+
+static void stage_open(struct stage *stage, enum gori_accept_policy policy, uint32_t sessions_max)
+{
+    static const struct gori_session_events events = {
+        .on_open = opened, .on_recv = echoed, .on_close = closed};
+    gi_fault_alloc_init(&stage->memory, NULL);
+    const struct gori_runtime_config config = {.loop.allocator = &stage->memory.allocator,
+                                               .workers = WORKERS};
+    struct gori_listener_config listener = {
+        .events = &events, .user = stage, .sessions_max = sessions_max, .accept_policy = policy};
+    GT_EQUAL(gori_addr_parse("127.0.0.1:0", &listener.addr), 0);
+    GT_EQUAL(gori_runtime_create(&config, &stage->runtime), 0);
+    GT_EQUAL(gori_runtime_listen(stage->runtime, &listener, &stage->addr), 0);
+    GT_EQUAL(pthread_create(&stage->thread, NULL, run, stage), 0);
+    for (uint32_t i = 0; i < WORKERS; i++) {
+        wait_for_worker(stage, i);
+    }
+}
+
+static void stage_close(struct stage *stage)
+{
+    gori_runtime_stop(stage->runtime);
+    GT_EQUAL(pthread_join(stage->thread, NULL), 0);
+    GT_EQUAL(stage->result, 0);
+    gori_runtime_destroy(stage->runtime);
+    gi_fault_alloc_fini(&stage->memory);
+}
+
+static int dial(const struct stage *stage)
+{
+    int client = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    GT_CHECK(client >= 0);
+    GT_EQUAL(connect(client, (const struct sockaddr *)(const void *)stage->addr.as.native,
+                     stage->addr.size),
+             0);
+    return client;
+}
+
+static void ask(int client)
+{
+    char byte = 'q';
+    GT_EQUAL(send(client, &byte, 1, MSG_NOSIGNAL), 1);
+    byte = 0;
+    GT_EQUAL(recv(client, &byte, 1, 0), 1);
+    GT_EQUAL(byte, 'q');
+}
+
+static struct gori_worker_stats stats_of(const struct stage *stage, uint32_t worker)
+{
+    struct gori_worker_stats stats;
+    gori_runtime_read_stats(stage->runtime, worker, &stats);
+    return stats;
+}
+
+static void dial_all(struct stage *stage, int *clients, int count)
+{
+    for (int i = 0; i < count; i++) {
+        clients[i] = dial(stage);
+        ask(clients[i]);
+    }
+}
+
+static void hang_up(int *clients, int count)
+{
+    for (int i = 0; i < count; i++) {
+        close(clients[i]);
+    }
+}
+
+GT_TEST(round_robin_gives_to_each_in_turn)
+{
+    static struct stage stage;
+    int clients[CLIENTS];
+    stage_open(&stage, GORI_ACCEPT_ROUND_ROBIN, 0);
+    dial_all(&stage, clients, CLIENTS);
+    for (uint32_t i = 0; i < WORKERS; i++) {
+        struct gori_worker_stats stats = stats_of(&stage, i);
+        GT_EQUAL(stats.accepted, CLIENTS / WORKERS);
+        GT_EQUAL(stats.sessions_now, CLIENTS / WORKERS);
+        GT_EQUAL(stats.handed_over, i == 0 ? 0 : CLIENTS / WORKERS);
+    }
+    GT_EQUAL(stats_of(&stage, WORKERS).accepted, 0);
+    hang_up(clients, CLIENTS);
+    stage_close(&stage);
+    GT_EQUAL(gi_atomic_u32_load(&stage.closed, GI_ACQUIRE), CLIENTS);
+}
+
+GT_TEST(single_acceptor_serves_none_itself)
+{
+    static struct stage stage;
+    int clients[CLIENTS];
+    stage_open(&stage, GORI_ACCEPT_SINGLE, 0);
+    dial_all(&stage, clients, CLIENTS);
+    GT_EQUAL(stats_of(&stage, 0).accepted, 0);
+    for (uint32_t i = 1; i < WORKERS; i++) {
+        GT_EQUAL(stats_of(&stage, i).handed_over, CLIENTS / (WORKERS - 1));
+    }
+    hang_up(clients, CLIENTS);
+    stage_close(&stage);
+    GT_EQUAL(gi_atomic_u32_load(&stage.closed, GI_ACQUIRE), CLIENTS);
+}
+
+/* Whoever hangs up, at the end nobody has more than one connection more than another. */
+GT_TEST(least_connections_levels_what_is_left)
+{
+    static struct stage stage;
+    int clients[CLIENTS];
+    stage_open(&stage, GORI_ACCEPT_LEAST, 0);
+    dial_all(&stage, clients, CLIENTS);
+    uint32_t closed_count = 0;
+    for (int i = 0; i < CLIENTS; i += WORKERS) {
+        close(clients[i]); /* all of one worker's */
+        closed_count++;
+    }
+    while (gi_atomic_u32_load(&stage.closed, GI_ACQUIRE) < closed_count) {
+        (void)sched_yield();
+    }
+    for (int i = 0; i < CLIENTS; i += WORKERS) {
+        clients[i] = dial(&stage);
+        ask(clients[i]);
+    }
+    uint32_t sum = 0;
+    for (uint32_t i = 0; i < WORKERS; i++) {
+        GT_EQUAL(stats_of(&stage, i).sessions_now, CLIENTS / WORKERS);
+        sum += (uint32_t)stats_of(&stage, i).accepted;
+    }
+    GT_EQUAL(sum, CLIENTS + closed_count);
+    hang_up(clients, CLIENTS);
+    stage_close(&stage);
+}
+
+/* Room for one each: the next waits at the acceptor until somebody hangs up. */
+GT_TEST(a_connection_waits_when_nobody_has_room)
+{
+    static struct stage stage;
+    int clients[WORKERS + 1];
+    stage_open(&stage, GORI_ACCEPT_LEAST, 1);
+    dial_all(&stage, clients, WORKERS);
+    clients[WORKERS] = dial(&stage);
+    close(clients[1]);
+    ask(clients[WORKERS]);
+    clients[1] = clients[WORKERS];
+    for (uint32_t i = 0; i < WORKERS; i++) {
+        GT_EQUAL(stats_of(&stage, i).sessions_now, 1);
+    }
+    hang_up(clients, WORKERS);
+    stage_close(&stage);
+}
+
+/* Connected before the stop: each is accepted, by whoever, and ends in order. */
+static void stop_with_a_full_queue(enum gori_accept_policy policy)
+{
+    static struct stage stage;
+    int clients[CLIENTS];
+    stage_open(&stage, policy, 0);
+    for (int i = 0; i < CLIENTS; i++) {
+        clients[i] = dial(&stage);
+    }
+    gori_runtime_stop(stage.runtime);
+    for (int i = 0; i < CLIENTS; i++) {
+        char byte;
+        GT_EQUAL(recv(clients[i], &byte, 1, 0), 0);
+        close(clients[i]);
+    }
+    GT_EQUAL(pthread_join(stage.thread, NULL), 0);
+    uint64_t accepted = 0;
+    for (uint32_t i = 0; i < WORKERS; i++) {
+        accepted += stats_of(&stage, i).accepted;
+    }
+    GT_EQUAL(accepted, CLIENTS);
+    GT_EQUAL(gi_atomic_u32_load(&stage.closed, GI_ACQUIRE), CLIENTS);
+    gori_runtime_destroy(stage.runtime);
+    gi_fault_alloc_fini(&stage.memory);
+}
+
+GT_TEST(a_stop_refuses_nothing_that_was_queued_kernel)
+{
+    stop_with_a_full_queue(GORI_ACCEPT_KERNEL);
+}
+
+GT_TEST(a_stop_refuses_nothing_that_was_queued_least)
+{
+    stop_with_a_full_queue(GORI_ACCEPT_LEAST);
+}
+
+GT_TEST(a_stop_refuses_nothing_that_was_queued_single)
+{
+    stop_with_a_full_queue(GORI_ACCEPT_SINGLE);
+}
+
+GT_TEST(a_policy_that_is_none_is_refused)
+{
+    struct gori_runtime *runtime;
+    const struct gori_runtime_config config = {.workers = 2};
+    const struct gori_session_events events = {0};
+    struct gori_listener_config listener = {.events = &events,
+                                            .accept_policy = (enum gori_accept_policy)99};
+    GT_EQUAL(gori_addr_parse("127.0.0.1:0", &listener.addr), 0);
+    GT_EQUAL(gori_runtime_create(&config, &runtime), 0);
+    GT_EQUAL(gori_runtime_listen(runtime, &listener, NULL), GORI_EINVAL);
+    gori_runtime_destroy(runtime);
+}
+
+/* Sending and posting to workers ------------------------------------------------------------ */
+
+GT_TEST(a_session_of_any_worker_is_reached_by_its_id)
+{
+    static struct stage stage;
+    int clients[WORKERS];
+    uint64_t ids[WORKERS];
+    struct gori_block *block;
+    stage_open(&stage, GORI_ACCEPT_ROUND_ROBIN, 0);
+    GT_EQUAL(gori_block_create(NULL, "hello", 5, &block), 0);
+    for (int i = 0; i < WORKERS; i++) {
+        clients[i] = dial(&stage);
+        ask(clients[i]);
+        ids[i] = gi_atomic_u64_load(&stage.last_id, GI_ACQUIRE);
+        GT_EQUAL(ids[i] >> 24 & 0xff, (uint64_t)i); /* the worker */
+    }
+    for (int i = 0; i < WORKERS; i++) {
+        char text[5];
+        GT_EQUAL(gori_runtime_send(stage.runtime, ids[i], block), 0);
+        GT_EQUAL(recv(clients[i], text, sizeof(text), MSG_WAITALL), 5);
+        GT_EQUAL_BYTES(text, 5, "hello", 5);
+    }
+    GT_EQUAL(gori_runtime_send(stage.runtime, ids[0] + (UINT64_C(1) << 32), block), GORI_ESTALE);
+    GT_EQUAL(gori_runtime_send(stage.runtime, ids[0] | UINT64_C(0xff) << 24, block), GORI_ESTALE);
+    GT_EQUAL(gori_runtime_post(stage.runtime, WORKERS, &stage.ready[0].task), GORI_EINVAL);
+    hang_up(clients, WORKERS);
+    gori_runtime_stop(stage.runtime);
+    GT_EQUAL(pthread_join(stage.thread, NULL), 0);
+    GT_EQUAL(gori_runtime_send(stage.runtime, ids[0], block), GORI_ECLOSED);
+    GT_EQUAL(gori_runtime_post(stage.runtime, 0, &stage.ready[0].task), GORI_ECLOSED);
+    gori_block_unref(block);
+    gori_runtime_destroy(stage.runtime);
+    gi_fault_alloc_fini(&stage.memory);
+}
+
+/* Senders that do not know that the workers end: no send touches a loop that is gone. */
+struct spammer {
+    pthread_t thread;
+    struct stage *stage;
+    uint64_t id;
+};
+
+static void *spam(void *argument)
+{
+    struct spammer *spammer = argument;
+    struct gori_block *block;
+    int result = 0;
+    GT_EQUAL(gori_block_create(NULL, "x", 1, &block), 0);
+    while (result != GORI_ECLOSED) {
+        result = gori_runtime_send(spammer->stage->runtime, spammer->id, block);
+        GT_CHECK(result == 0 || result == GORI_ELIMIT || result == GORI_ESTALE ||
+                 result == GORI_ECLOSED);
+    }
+    gori_block_unref(block);
+    return NULL;
+}
+
+GT_TEST(workers_end_while_others_send_to_them)
+{
+    static struct stage stage;
+    struct spammer spammers[2];
+    stage_open(&stage, GORI_ACCEPT_ROUND_ROBIN, 0);
+    int client = dial(&stage);
+    ask(client);
+    for (int i = 0; i < 2; i++) {
+        spammers[i] =
+            (struct spammer){.stage = &stage, .id = gi_atomic_u64_load(&stage.last_id, GI_ACQUIRE)};
+        GT_EQUAL(pthread_create(&spammers[i].thread, NULL, spam, &spammers[i]), 0);
+    }
+    for (int i = 0; i < 100; i++) {
+        char byte;
+        GT_EQUAL(recv(client, &byte, 1, 0), 1);
+    }
+    close(client);
+    gori_runtime_stop(stage.runtime);
+    for (int i = 0; i < 2; i++) {
+        GT_EQUAL(pthread_join(spammers[i].thread, NULL), 0);
+    }
+    stage_close(&stage);
+}
+
+GT_MAIN()
