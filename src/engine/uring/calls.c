@@ -10,7 +10,6 @@
  * where no cancel reaches it (seen on 6.18).  No event tells when there is room, so a timer does.
  * Thread: the loop's.  Reading: sendfile(2), unix(7).
  */
-#include <time.h>
 
 #include <gori/error.h>
 

@@ -7,7 +7,6 @@
  * Thread: the loop's, but for wake.  Reading: io_uring(7), README.md beside this file.
  */
 #include <errno.h>
-#include <signal.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <time.h>
