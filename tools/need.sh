@@ -45,17 +45,29 @@ need() {
 
 need_build() { need cc=gcc libc6-dev cmake=cmake ninja=ninja-build python3=python3; }
 need_clang() { need_build && need clang=clang libclang-rt-dev; }
+need_arm64() {
+    need_build
+    need aarch64-linux-gnu-gcc=gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-aarch64=qemu-user
+}
+need_musl() { need_build && need musl-gcc=musl-tools linux-libc-dev; }
 need_tests() { need_build && need c++=g++ pkg-config=pkg-config; }
 need_format() { need clang-format=clang-format; }
 
+# need_npm FOLDER TEXT: the packages that its lock file names.
+need_npm() {
+    need node=nodejs npm=npm
+    if [ ! "$1/node_modules/.package-lock.json" -nt "$1/package-lock.json" ]; then
+        say "fetching $2"
+        npm ci --prefix "$1" --no-audit --no-fund --silent >&2 || die "npm ci failed in $1"
+        touch "$1/node_modules/.package-lock.json"
+    fi
+}
+
+# Zig carries the headers of macOS; its package holds a program for Linux on x86-64.
+need_macos() { need_build && need_npm tools/macos "the compiler that builds for macOS"; }
+
 # The browser test needs a browser and the one npm package that drives it.
 need_browser() {
-    need node=nodejs npm=npm chromium=chromium
-    local folder=tests/browser
-    if [ ! "$folder/node_modules/.package-lock.json" -nt "$folder/package-lock.json" ]; then
-        say "fetching what the browser test is written in"
-        npm ci --prefix "$folder" --no-audit --no-fund --silent >&2 ||
-            die "npm ci failed in $folder"
-        touch "$folder/node_modules/.package-lock.json"
-    fi
+    need chromium=chromium
+    need_npm tests/browser "what the browser test is written in"
 }

@@ -38,7 +38,7 @@ struct findings {
 static struct limit read_limit(int resource, const char *name, const char *text)
 {
     struct rlimit limit = {RLIM_INFINITY, RLIM_INFINITY};
-    (void)getrlimit((__rlimit_resource_t)resource, &limit); /* on failure: no limit known */
+    (void)getrlimit(resource, &limit); /* on failure: no limit known */
     return (struct limit){.name = name,
                           .text = text,
                           .soft = limit.rlim_cur == RLIM_INFINITY ? UINT64_MAX : limit.rlim_cur,

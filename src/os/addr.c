@@ -11,6 +11,7 @@
 #include <net/if.h>
 #include <netinet/in.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,7 +45,7 @@ static struct sockaddr_un *unix_of(const struct gori_addr *addr)
 
 enum gori_addr_family gori_addr_family(const struct gori_addr *addr)
 {
-    if (addr->size < sizeof(sa_family_t)) {
+    if (addr->size < offsetof(struct sockaddr, sa_family) + sizeof(ipv4_of(addr)->sin_family)) {
         return GORI_ADDR_NONE;
     }
     switch (ipv4_of(addr)->sin_family) {

@@ -29,7 +29,7 @@ uint64_t gi_os_entropy(void);
 
 /* Sockets (socket.c) --------------------------------------------------------------------- */
 
-#define GI_OS_BLOCKING   0x1 /* leave O_NONBLOCK unset, as io_uring needs it */
+#define GI_OS_BLOCKING   0x1 /* leave O_NONBLOCK unset, as io_uring needs it, where there is one */
 #define GI_OS_REUSE_PORT 0x2
 #define GI_OS_IPV6_ONLY  0x4
 #define GI_OS_NO_DELAY   0x8 /* on a listener: what it accepts does not gather small sends */
@@ -95,6 +95,10 @@ int64_t gi_os_send(int fd, const struct gori_slice *pieces, uint32_t count, size
  * it is not any more (UNIX sockets).
  */
 int gi_os_connect(int fd, const struct gori_addr *addr);
+
+/** As poll(2), to the nanosecond where the system can; 0 also after a signal. */
+struct pollfd;
+int gi_os_poll(struct pollfd *entries, uint32_t count, gori_time timeout);
 
 /** Bytes of a file sent, up to `size` from `offset` on; 0 at the end of the file. */
 int64_t gi_os_send_file(int fd, int file, uint64_t offset, size_t size);

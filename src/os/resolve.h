@@ -5,13 +5,22 @@
  *
  *  R1  No result is outside the root: not by "..", not by an absolute path (GORI_EXDEV), not
  * through a symbolic link, not while somebody renames.  Links that stay inside are followed, 40 at
- * most. R2  `open_flags` are O_RDONLY or O_PATH and others that do not create; O_CLOEXEC is added.
- * Thread: any.
+ * most. R2  `open_flags` are O_RDONLY or GI_OS_O_LOOK and others that do not create; O_CLOEXEC is
+ * added. Thread: any.
  */
 #ifndef GI_OS_RESOLVE_H
 #define GI_OS_RESOLVE_H
 
+#include <fcntl.h>
+
 #include "os/os.h"
+
+/** To look, not to open; where a system has no such thing, to open without waiting. */
+#ifdef O_PATH
+#define GI_OS_O_LOOK O_PATH
+#else
+#define GI_OS_O_LOOK (O_RDONLY | O_NONBLOCK | O_NOCTTY)
+#endif
 
 typedef int gi_os_resolve_fn(int root_fd, const char *path, int open_flags, int *ret_fd);
 

@@ -572,7 +572,7 @@ GT_TEST(deadlines_and_total_limits_fire_once_in_their_time)
 {
     struct fixture fixture = {0};
     struct server server = {0};
-    const struct gori_session_options options = {.total_timeout = 20 * GORI_MILLISECONDS};
+    const struct gori_session_options options = {.total_timeout = 100 * GORI_MILLISECONDS};
     fixture_open(&fixture);
     server_open(&fixture, &server, &all_events, &options);
     struct gt_peer *peer = server_meet(&server);

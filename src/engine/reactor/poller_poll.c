@@ -5,17 +5,20 @@
  * directions has descriptor -1, because poll tells errors and hang-ups also to those who did not
  * ask. Thread: the loop's.  Reading: poll(2).
  */
-#include <errno.h>
 #include <gori/error.h>
 #include <poll.h>
 #include <stdio.h>
-#include <time.h>
 
 #include "base/alloc.h"
 #include "base/assert.h"
 #include "base/compiler.h"
 #include "engine/reactor/poller.h"
 #include "os/os.h"
+
+/* Where there is no such thing, the end is found by reading: a level poller may (R2). */
+#ifndef POLLRDHUP
+#define POLLRDHUP 0
+#endif
 
 #define CAPACITY_FIRST 64
 
@@ -160,11 +163,9 @@ static int wait_events(struct gi_poller *poller, gori_time timeout,
                        struct gi_poller_event *ret_events, uint32_t events_max)
 {
     struct poll_poller *self = poll_of(poller);
-    struct timespec length = {.tv_sec = (time_t)(timeout / GORI_SECONDS),
-                              .tv_nsec = (long)(timeout % GORI_SECONDS)};
-    int left = ppoll(self->entries, self->count, timeout == GORI_NEVER ? NULL : &length, NULL);
+    int left = gi_os_poll(self->entries, self->count, timeout);
     if (left < 0) {
-        return errno == EINTR ? 0 : gi_os_error(errno);
+        return left;
     }
     return collect(self, ret_events, events_max, left);
 }

@@ -38,7 +38,7 @@ void gi_os_limits_get(struct gi_os_limits *ret_limits)
     };
 }
 
-static void raise_to_hard(__rlimit_resource_t resource)
+static void raise_to_hard(int resource)
 {
     struct rlimit limit;
     if (getrlimit(resource, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {

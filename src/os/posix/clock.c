@@ -1,14 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Time and randomness of the system.  The monotonic clock is CLOCK_MONOTONIC: it does not count the
- * time a machine is suspended, which is what idle timeouts want.
+ * Time and randomness of the system.  The monotonic clock does not count the time a machine is
+ * suspended, which is what idle timeouts want.
  * Thread: any.  Reading: clock_gettime(2), getentropy(3).
  */
+#include <sys/types.h>
 #include <time.h>
 #include <unistd.h>
 
+#include <sys/random.h>
+
 #include "base/assert.h"
 #include "os/os.h"
+
+/* On macOS the clock of that name counts the time asleep. */
+#ifdef __APPLE__
+#define CLOCK_AWAKE CLOCK_UPTIME_RAW
+#else
+#define CLOCK_AWAKE CLOCK_MONOTONIC
+#endif
 
 static struct timespec read_clock(clockid_t clock)
 {
@@ -20,7 +30,7 @@ static struct timespec read_clock(clockid_t clock)
 
 gori_time gi_os_now(void)
 {
-    struct timespec now = read_clock(CLOCK_MONOTONIC);
+    struct timespec now = read_clock(CLOCK_AWAKE);
     return (gori_time)now.tv_sec * GORI_SECONDS + (gori_time)now.tv_nsec;
 }
 

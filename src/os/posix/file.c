@@ -14,12 +14,19 @@
 
 #include "os/resolve.h"
 
+/* Older than the standard's name for it. */
+#ifdef __APPLE__
+#define MODIFIED st_mtimespec
+#else
+#define MODIFIED st_mtim
+#endif
+
 /* How often a name may come to mean another file between the two looks. */
 #define TRIES_MAX 8
 
 int gi_os_open_root(const char *path, int *ret_fd)
 {
-    int fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    int fd = open(path, GI_OS_O_LOOK | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0) {
         return gi_os_error(errno);
     }
@@ -39,8 +46,8 @@ static int look(int fd, struct gori_file_info *ret_info)
     }
     *ret_info = (struct gori_file_info){
         .size = (uint64_t)status.st_size,
-        .modified_s = (int64_t)status.st_mtim.tv_sec,
-        .modified_ns = (uint32_t)status.st_mtim.tv_nsec,
+        .modified_s = (int64_t)status.MODIFIED.tv_sec,
+        .modified_ns = (uint32_t)status.MODIFIED.tv_nsec,
         .device = (uint64_t)status.st_dev,
         .inode = (uint64_t)status.st_ino,
         .is_directory = S_ISDIR(status.st_mode),
@@ -52,7 +59,7 @@ int gi_os_stat_by(gi_os_resolve_fn *resolve, int root_fd, const char *path,
                   struct gori_file_info *ret_info)
 {
     int fd;
-    int error = resolve(root_fd, path, O_PATH, &fd);
+    int error = resolve(root_fd, path, GI_OS_O_LOOK, &fd);
     if (error < 0) {
         return error;
     }

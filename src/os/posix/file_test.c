@@ -167,10 +167,20 @@ GT_TEST(os_paths_by_walk)
     check_all(gi_os_resolve_by_walk);
 }
 
-GT_TEST(os_paths_by_kernel)
+/* Not everywhere: an emulator, a filter or an old kernel may refuse it. */
+static bool has_openat2(void)
 {
     int fd;
-    if (gi_os_resolve_by_kernel(AT_FDCWD, ".", O_RDONLY, &fd) < 0) {
+    bool has = gi_os_resolve_by_kernel(AT_FDCWD, ".", O_RDONLY, &fd) == 0;
+    if (has) {
+        close(fd);
+    }
+    return has;
+}
+
+GT_TEST(os_paths_by_kernel)
+{
+    if (!has_openat2()) {
         GT_SKIP("this machine has no openat2");
     }
     check_all(gi_os_resolve_by_kernel);
@@ -179,7 +189,8 @@ GT_TEST(os_paths_by_kernel)
 /* Chains of links are followed up to the kernel's number, on both ways. */
 GT_TEST(os_link_chains_have_one_limit)
 {
-    gi_os_resolve_fn *const ways[] = {gi_os_resolve_by_kernel, gi_os_resolve_by_walk};
+    gi_os_resolve_fn *const ways[] = {gi_os_resolve_by_walk, gi_os_resolve_by_kernel};
+    int way_count = has_openat2() ? 2 : 1;
     int root = make_tree();
     char name[16] = "f";
     char next[16];
@@ -189,7 +200,7 @@ GT_TEST(os_link_chains_have_one_limit)
         memcpy(name, next, sizeof(name));
     }
     struct gori_file_info info;
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < way_count; i++) {
         GT_EQUAL(gi_os_stat_by(ways[i], root, "link40", &info), 0);
         GT_EQUAL(gi_os_stat_by(ways[i], root, "link41", &info), GORI_ELOOP);
     }
@@ -198,11 +209,12 @@ GT_TEST(os_link_chains_have_one_limit)
 
 GT_TEST(os_long_paths_are_refused)
 {
-    gi_os_resolve_fn *const ways[] = {gi_os_resolve_by_kernel, gi_os_resolve_by_walk};
+    gi_os_resolve_fn *const ways[] = {gi_os_resolve_by_walk, gi_os_resolve_by_kernel};
+    int way_count = has_openat2() ? 2 : 1;
     static char path[8192];
     int root = make_tree();
     struct gori_file_info info;
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < way_count; i++) {
         memset(path, 'x', 256);
         path[256] = '\0';
         GT_EQUAL(gi_os_stat_by(ways[i], root, path, &info), GORI_ENAMETOOLONG);

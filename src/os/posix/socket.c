@@ -20,12 +20,11 @@
 #include <unistd.h>
 
 #include "base/assert.h"
-#include "os/os.h"
+#include "os/posix/native.h"
 
 static int open_socket(int domain, uint32_t flags, int *ret_fd)
 {
-    int type = SOCK_STREAM | SOCK_CLOEXEC | ((flags & GI_OS_BLOCKING) ? 0 : SOCK_NONBLOCK);
-    int fd = socket(domain, type, 0);
+    int fd = gi_os_native_socket(domain, flags);
     if (fd < 0) {
         return gi_os_error(errno);
     }
@@ -194,9 +193,8 @@ int gi_os_set_blocking(int fd, bool on)
 
 int gi_os_accept_now(int listener_fd, uint32_t flags, int *ret_fd)
 {
-    int mode = SOCK_CLOEXEC | ((flags & GI_OS_BLOCKING) ? 0 : SOCK_NONBLOCK);
     for (;;) {
-        int fd = accept4(listener_fd, NULL, NULL, mode);
+        int fd = gi_os_native_accept(listener_fd, flags);
         if (fd >= 0) {
             *ret_fd = fd;
             return 0;

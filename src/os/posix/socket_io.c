@@ -3,7 +3,7 @@
  * Moving bytes through stream sockets without waiting: what the reactor makes completions from.
  * Receiving and sending do not depend on the mode of the socket (MSG_DONTWAIT); connecting,
  * accepting and sending files do, and need gi_os_set_blocking(fd, false) before.
- * Thread: any.  Reading: send(2), recv(2), connect(2), sendfile(2).
+ * Thread: any.  Reading: send(2), recv(2).
  */
 #include <errno.h>
 #include <gori/error.h>
@@ -14,6 +14,14 @@
 
 #include "base/assert.h"
 #include "os/os.h"
+
+/* Where it is missing, sockets are made so that they cause no signal. */
+#ifndef MSG_NOSIGNAL
+#define MSG_NOSIGNAL 0
+#endif
+#ifndef MSG_MORE
+#define MSG_MORE 0 /* a hint */
+#endif
 
 /* A gori_slice is what the system calls an iovec, so that gathering needs no copy of the array. */
 _Static_assert(sizeof(struct gori_slice) == sizeof(struct iovec), "slice and iovec differ");
@@ -51,7 +59,8 @@ static int64_t send_one(int fd, const uint8_t *data, size_t size, bool more)
     }
 }
 
-static int64_t send_vector(int fd, struct iovec *vector, size_t count, bool more)
+/* The type of the count differs between C libraries; this one fits into all of them. */
+static int64_t send_vector(int fd, struct iovec *vector, uint16_t count, bool more)
 {
     struct msghdr message = {.msg_iov = vector, .msg_iovlen = count};
     for (;;) {
@@ -75,7 +84,7 @@ int64_t gi_os_send(int fd, const struct gori_slice *pieces, uint32_t count, size
         return send_one(fd, pieces[0].data + offset, pieces[0].size - offset, more);
     }
     if (offset == 0) {
-        return send_vector(fd, (struct iovec *)(uintptr_t)pieces, count, more);
+        return send_vector(fd, (struct iovec *)(uintptr_t)pieces, (uint16_t)count, more);
     }
     struct iovec vector[GORI_SEND_PIECES_MAX];
     for (uint32_t i = 0; i < count; i++) {
@@ -84,15 +93,5 @@ int64_t gi_os_send(int fd, const struct gori_slice *pieces, uint32_t count, size
     }
     vector[0].iov_base = (uint8_t *)vector[0].iov_base + offset;
     vector[0].iov_len -= offset;
-    return send_vector(fd, vector, count, more);
-}
-
-int gi_os_connect(int fd, const struct gori_addr *addr)
-{
-    if (connect(fd, (const struct sockaddr *)addr->as.native, addr->size) == 0) {
-        return 0;
-    }
-    /* An interrupted connect goes on by itself, like one that would have to wait. */
-    bool under_way = errno == EINPROGRESS || errno == EALREADY || errno == EINTR;
-    return under_way ? 1 : gi_os_error(errno);
+    return send_vector(fd, vector, (uint16_t)count, more);
 }

@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Threads and monitors over POSIX threads; which CPUs there are is linux/cpu.c.
+ * Threads and monitors over POSIX threads; what is the system's own in them (names, clocks,
+ * CPUs) is in native.c and cpu.c of its folder.
  * Thread: any.  Reading: pthreads(7).
  */
 #include <errno.h>
 #include <pthread.h>
-#include <semaphore.h>
-#include <string.h>
-#include <time.h>
 
 #include "base/assert.h"
-#include "os/os.h"
+#include "os/posix/native.h"
 
 _Static_assert(sizeof(pthread_t) == sizeof(uintptr_t), "a thread's name does not fit");
 
@@ -18,7 +16,8 @@ _Static_assert(sizeof(pthread_t) == sizeof(uintptr_t), "a thread's name does not
 struct start {
     gi_os_thread_fn *run;
     void *argument;
-    sem_t taken;
+    struct gi_os_monitor monitor;
+    bool taken;
 };
 
 static void *thread_main(void *argument)
@@ -26,7 +25,10 @@ static void *thread_main(void *argument)
     struct start *start = argument;
     gi_os_thread_fn *run = start->run;
     void *run_argument = start->argument;
-    (void)sem_post(&start->taken);
+    gi_os_monitor_lock(&start->monitor);
+    start->taken = true;
+    gi_os_monitor_notify(&start->monitor);
+    gi_os_monitor_unlock(&start->monitor);
     run(run_argument);
     return NULL;
 }
@@ -34,18 +36,21 @@ static void *thread_main(void *argument)
 int gi_os_thread_start(struct gi_os_thread *thread, gi_os_thread_fn *run, void *argument)
 {
     struct start start = {.run = run, .argument = argument};
-    if (sem_init(&start.taken, 0, 0) != 0) {
-        return gi_os_error(errno);
+    int error = gi_os_monitor_init(&start.monitor);
+    if (error < 0) {
+        return error;
     }
     pthread_t native;
     int failed = pthread_create(&native, NULL, thread_main, &start);
     if (failed == 0) {
-        while (sem_wait(&start.taken) != 0) {
-            GI_ASSERT(errno == EINTR);
+        gi_os_monitor_lock(&start.monitor);
+        while (!start.taken) {
+            gi_os_monitor_wait(&start.monitor);
         }
+        gi_os_monitor_unlock(&start.monitor);
         thread->native = (uintptr_t)native;
     }
-    (void)sem_destroy(&start.taken);
+    gi_os_monitor_fini(&start.monitor);
     return gi_os_error(failed);
 }
 
@@ -61,15 +66,6 @@ uintptr_t gi_os_thread_self(void)
     return (uintptr_t)pthread_self();
 }
 
-void gi_os_thread_set_name(const char *name)
-{
-    char cut[16]; /* what Linux allows, terminator included */
-    size_t size = strnlen(name, sizeof(cut) - 1);
-    memcpy(cut, name, size);
-    cut[size] = '\0';
-    (void)pthread_setname_np(pthread_self(), cut);
-}
-
 struct monitor {
     pthread_mutex_t mutex;
     pthread_cond_t changed;
@@ -82,22 +78,6 @@ static struct monitor *native_of(struct gi_os_monitor *monitor)
     return (struct monitor *)(void *)monitor->native;
 }
 
-/* A condition whose deadlines are of the monotonic clock. */
-static int init_condition(pthread_cond_t *condition)
-{
-    pthread_condattr_t attributes;
-    int failed = pthread_condattr_init(&attributes);
-    if (failed != 0) {
-        return failed;
-    }
-    failed = pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    if (failed == 0) {
-        failed = pthread_cond_init(condition, &attributes);
-    }
-    (void)pthread_condattr_destroy(&attributes);
-    return failed;
-}
-
 int gi_os_monitor_init(struct gi_os_monitor *monitor)
 {
     struct monitor *native = native_of(monitor);
@@ -105,7 +85,7 @@ int gi_os_monitor_init(struct gi_os_monitor *monitor)
     if (failed != 0) {
         return gi_os_error(failed);
     }
-    failed = init_condition(&native->changed);
+    failed = gi_os_native_condition_init(&native->changed);
     if (failed != 0) {
         (void)pthread_mutex_destroy(&native->mutex);
     }
@@ -145,9 +125,7 @@ bool gi_os_monitor_wait_until(struct gi_os_monitor *monitor, gori_time deadline)
         return true;
     }
     struct monitor *native = native_of(monitor);
-    struct timespec until = {.tv_sec = (time_t)(deadline / GORI_SECONDS),
-                             .tv_nsec = (long)(deadline % GORI_SECONDS)};
-    int failed = pthread_cond_timedwait(&native->changed, &native->mutex, &until);
+    int failed = gi_os_native_condition_wait(&native->changed, &native->mutex, deadline);
     GI_ASSERT(failed == 0 || failed == ETIMEDOUT);
     return failed == 0;
 }

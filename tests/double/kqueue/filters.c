@@ -10,6 +10,7 @@
  *  L3  EVFILT_SIGNAL counts only signals that are blocked, and those of one number that come while
  *      one is pending are one.  As there, the signal stays pending all the same.
  *  L4  EVFILT_PROC knows NOTE_EXIT alone, and the status only of children.
+ *  L5  How many connections wait is known of TCP listeners alone; else it is 1, for "some".
  * Reading: kqueue(2); sys_socket.c, kern_event.c of FreeBSD.
  */
 #include <errno.h>
