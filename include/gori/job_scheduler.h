@@ -49,6 +49,7 @@ struct gori_job_scheduler_config {
                                   and nobody watches for stalls */
     bool no_stealing;          /* a queue stays with the worker to whose run queue it came */
     gori_time slice;           /* of a queue on a thread, before others; default 8 ms */
+    uint32_t slice_jobs;       /* jobs of a slice at most; default: as many as its time allows */
     gori_time loop_slice;      /* of all jobs in one turn of an attached loop; default 1 ms */
     gori_time stall_threshold; /* default 1 s */
     /** On a thread of the scheduler.  May be NULL; must not call back into the scheduler. */

@@ -44,6 +44,7 @@ static int read_config(const struct gori_job_scheduler_config *given,
     if (config.allocator == NULL) {
         config.allocator = gori_allocator_default();
     }
+    config.slice_jobs = config.slice_jobs != 0 ? config.slice_jobs : UINT32_MAX;
     config.slice = time_or(config.slice, SLICE);
     config.loop_slice = time_or(config.loop_slice, LOOP_SLICE);
     config.stall_threshold = time_or(config.stall_threshold, STALL_THRESHOLD);

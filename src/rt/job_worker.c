@@ -259,8 +259,9 @@ static void run_batch(struct gi_job_worker *worker, struct gori_job_queue *queue
                       gori_time deadline)
 {
     uint64_t jobs = gi_atomic_u64_load(&worker->shared.figures.jobs, GI_RELAXED);
+    uint32_t left = worker->scheduler->config.slice_jobs;
     uint32_t undone = 0;
-    while (queue->owner_only.batch != NULL) {
+    while (queue->owner_only.batch != NULL && left-- > 0) {
         struct gori_job *job = gori_container_of(queue->owner_only.batch, struct gori_job, node);
         queue->owner_only.batch = job->node.next;
         job->run(job);

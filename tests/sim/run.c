@@ -10,6 +10,7 @@
 
 #include "base/assert.h"
 #include "base/compiler.h"
+#include "rt/job.h"
 #include "rt/loop.h"
 
 #define STEPS_MAX 3000000
@@ -140,7 +141,9 @@ static void run_turn(struct gi_sim_actor *actor)
 static bool has_tasks(const struct gi_sim_actor *actor)
 {
     const struct sim_loop *loop = gori_container_of(actor, const struct sim_loop, actor);
-    return !gi_mailbox_is_empty(&loop->loop->shared.mailbox);
+    struct gi_job_worker *worker = loop->loop->job_worker;
+    return !gi_mailbox_is_empty(&loop->loop->shared.mailbox) ||
+           (worker != NULL && gi_job_worker_has_news(worker));
 }
 
 int sim_run_add_loop(struct sim_run *run, const struct gori_loop_config *config,
