@@ -114,6 +114,24 @@ static int read_engine(const struct command *command, const struct option *optio
     return result;
 }
 
+static int read_policy(const struct command *command, const struct option *option, const char *text)
+{
+    static const char *const names[] = {
+        [GORI_ACCEPT_KERNEL] = "kernel",
+        [GORI_ACCEPT_LEAST] = "least-connections",
+        [GORI_ACCEPT_ROUND_ROBIN] = "round-robin",
+        [GORI_ACCEPT_SINGLE] = "single",
+    };
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        if (strcmp(text, names[i]) == 0) {
+            *(enum gori_accept_policy *)option->target = (enum gori_accept_policy)i;
+            return PARSED;
+        }
+    }
+    return complain(command, "%s is kernel, least-connections, round-robin or single, not '%s'",
+                    option->name, text);
+}
+
 static int read_value(const struct command *command, const struct option *option, const char *text)
 {
     switch (option->kind) {
@@ -131,6 +149,8 @@ static int read_value(const struct command *command, const struct option *option
         return read_seconds(command, option, text);
     case OPTION_ENGINE:
         return read_engine(command, option, text);
+    case OPTION_POLICY:
+        return read_policy(command, option, text);
     case OPTION_ADDR:
         if (gori_addr_parse(text, option->target) < 0) {
             return complain(command,

@@ -28,6 +28,7 @@ enum option_kind {
     OPTION_BYTES,   /* uint64_t; k, m and g multiply by 1024 */
     OPTION_SECONDS, /* gori_time; a decimal number of seconds, 0 for none */
     OPTION_ADDR,    /* struct gori_addr */
+    OPTION_POLICY,  /* enum gori_accept_policy */
     OPTION_ENGINE   /* const char *, checked against what this build has */
 };
 
@@ -60,6 +61,7 @@ struct server_options {
     struct gori_addr listen;
     uint32_t workers;
     const char *engine;
+    enum gori_accept_policy accept_policy;
     gori_time drain_timeout;
 };
 

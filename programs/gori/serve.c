@@ -138,6 +138,8 @@ int command_serve(int argc, char **argv)
              OPTION_ADDR, &server.listen},
             {"--workers", "N", "threads, each with its own loop (the CPUs it may use)",
              OPTION_COUNT, &server.workers},
+            {"--accept-policy", "NAME", "kernel, least-connections, round-robin or single (kernel)",
+             OPTION_POLICY, &server.accept_policy},
             {"--engine", "NAME", "auto, or one that 'gori doctor' lists (auto)", OPTION_ENGINE,
              &server.engine},
             {"--idle-timeout", "S", "seconds without a byte before a close (60)", OPTION_SECONDS,

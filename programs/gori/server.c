@@ -50,6 +50,7 @@ int server_run(const struct server_options *options, struct gori_runtime_config 
     config->drain_timeout = options->drain_timeout;
     config->handle_signals = true;
     listener->addr = options->listen;
+    listener->accept_policy = options->accept_policy;
     struct gori_runtime *runtime;
     int result = gori_runtime_create(config, &runtime);
     if (result == GORI_EINVAL) {

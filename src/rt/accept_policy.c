@@ -8,14 +8,20 @@
  *  2. A connection is counted in a seat when it is given to it, before it arrives: a burst does not
  * go to one worker because its first sessions have not opened yet.  It is counted out when its
  *     session closes, or could not be made.
- *  3. What cannot be handed over (the worker ends, or its store of messages is empty) stays with
- * the acceptor: no connection is lost between two loops.
+ *  3. What cannot be handed over, since the worker ends, the acceptor serves itself: no connection
+ * is lost between two loops.
  *  4. The acceptor's last act is gi_accept_end: a message to every other listener, behind all that
  *     was handed over before.  A listener without a socket that is closed waits for it, so that it
  *     takes everything that is still on its way.
  *
- * Thread: dispatch by the acceptor; join, leave and the counts by the worker of the seat; the rest
- * from any.
+ *  5. Nobody has room while every worker has its sessions_max, while the mailbox of the one whose
+ *     turn it is is full, and before all workers are there.  Then the connection stays with the
+ *     acceptor, which accepts no more.  It says that it waits and chooses once more; whoever makes
+ * room does that first and looks whether it waits then.  Both are sequentially consistent, so one
+ * of them sees the other.  Of a full mailbox nobody tells: there the acceptor's timer looks.
+ *
+ * Thread: dispatch and wait by the acceptor; join, leave and the counts by the worker of the seat;
+ * the rest from any.
  */
 #include "rt/accept_policy.h"
 
@@ -26,6 +32,59 @@
 #include "rt/listener.h"
 #include "rt/loop.h"
 #include "rt/runtime.h"
+
+enum {
+    WAIT_NONE = 0,
+    WAIT_FOR_ROOM = 1, /* the acceptor says so */
+    WAIT_TOLD = 2,     /* `room` is posted, and not yet run */
+};
+
+/* Room ------------------------------------------------------------------------------------- */
+
+/* On the acceptor's loop. */
+static void there_is_room(struct gori_task *task)
+{
+    struct gi_accept *accept = task->user;
+    gi_atomic_u32_store(&accept->waiting, WAIT_NONE, GI_SEQ_CST);
+    struct gori_loop *loop = gi_runtime_enter(accept->runtime, 0);
+    if (loop != NULL) {
+        gi_runtime_leave(accept->runtime, 0);
+        gi_listener_retry_starved(loop); /* it is ours: it stays as long as we run on it */
+    }
+}
+
+/* From one state to the next; false: it was in another. */
+static bool change_waiting(struct gi_accept *accept, uint32_t from, uint32_t to)
+{
+    uint32_t expected = from;
+    while (!gi_atomic_u32_compare_exchange(&accept->waiting, &expected, to, GI_SEQ_CST)) {
+        if (expected != from) {
+            return false;
+        }
+    }
+    return true;
+}
+
+void gi_accept_wait(struct gi_accept *accept)
+{
+    (void)change_waiting(accept, WAIT_NONE, WAIT_FOR_ROOM);
+}
+
+/* After room was made (5). */
+static void made_room(struct gi_accept *accept)
+{
+    if (gi_atomic_u32_load(&accept->waiting, GI_SEQ_CST) != WAIT_FOR_ROOM ||
+        !change_waiting(accept, WAIT_FOR_ROOM, WAIT_TOLD)) {
+        return;
+    }
+    struct gori_loop *loop = gi_runtime_enter(accept->runtime, 0);
+    if (loop != NULL) {
+        (void)gi_loop_post_owed(loop, &accept->room); /* fails when it ends: nobody waits then */
+        gi_runtime_leave(accept->runtime, 0);
+    }
+}
+
+/* Making ----------------------------------------------------------------------------------- */
 
 static size_t accept_bytes(uint32_t workers)
 {
@@ -60,6 +119,7 @@ int gi_accept_create(const struct gori_allocator *allocator, struct gori_runtime
         accept->policy = GORI_ACCEPT_SINGLE;
     }
     accept->workers = workers;
+    accept->room = (struct gori_task){.run = there_is_room, .user = accept};
     accept->sessions_max = config->sessions_max != 0 ? config->sessions_max : UINT32_MAX;
     *ret_accept = accept;
     return 0;
@@ -89,6 +149,8 @@ bool gi_accept_join(const struct gi_accept_role *role, struct gori_listener *lis
         gi_atomic_pointer_store(&accept->seats[role->worker].listener, listener, GI_RELEASE);
     }
     gi_os_monitor_unlock(&accept->monitor);
+    (void)gi_atomic_u32_add(&accept->joined, 1, GI_SEQ_CST);
+    made_room(accept);
     return !has_ended;
 }
 
@@ -109,7 +171,8 @@ void gi_accept_count_in(const struct gi_accept_role *role)
 
 void gi_accept_count_out(const struct gi_accept_role *role)
 {
-    (void)gi_atomic_u32_sub(&role->accept->seats[role->worker].sessions, 1, GI_RELAXED);
+    (void)gi_atomic_u32_sub(&role->accept->seats[role->worker].sessions, 1, GI_SEQ_CST);
+    made_room(role->accept);
 }
 
 /* Choosing --------------------------------------------------------------------------------- */
@@ -118,7 +181,7 @@ static bool may_take(const struct gi_accept *accept, uint32_t worker)
 {
     const struct gi_accept_seat *seat = &accept->seats[worker];
     bool is_there = worker == 0 || gi_atomic_pointer_load(&seat->listener, GI_ACQUIRE) != NULL;
-    return is_there && gi_atomic_u32_load(&seat->sessions, GI_RELAXED) < accept->sessions_max;
+    return is_there && gi_atomic_u32_load(&seat->sessions, GI_SEQ_CST) < accept->sessions_max;
 }
 
 /* Whether a worker that has so many is better than the best so far. */
@@ -137,6 +200,9 @@ static bool is_better(const struct gi_accept *accept, uint32_t worker, uint32_t 
 /* The worker to give a connection to, UINT32_MAX when none has room.  Ties go round. */
 static uint32_t choose(struct gi_accept *accept)
 {
+    if (gi_atomic_u32_load(&accept->joined, GI_SEQ_CST) + 1 < accept->workers) {
+        return UINT32_MAX; /* they come: a start that fails ends the run */
+    }
     uint32_t best_worker = UINT32_MAX;
     uint32_t best_sessions = UINT32_MAX;
     for (uint32_t i = 0; i < accept->workers; i++) {
@@ -209,23 +275,47 @@ static int hand_over(struct gi_accept *accept, uint32_t worker, gori_native nati
     return result;
 }
 
-int gi_accept_dispatch(struct gi_accept *accept, gori_native native)
+/* Counts it out of a seat that it never reached. */
+static void take_back(const struct gi_accept_role *role)
 {
-    uint32_t worker = choose(accept);
-    if (worker == UINT32_MAX) {
+    struct gi_accept_seat *seat = &role->accept->seats[role->worker];
+    (void)gi_atomic_u32_sub(&seat->sessions, 1, GI_RELAXED);
+    (void)gi_atomic_u64_sub(&seat->accepted, 1, GI_RELAXED);
+}
+
+static int try_to_dispatch(struct gi_accept *accept, gori_native native)
+{
+    uint32_t next = accept->next;
+    struct gi_accept_role role = {.accept = accept, .worker = choose(accept)};
+    if (role.worker == UINT32_MAX) {
         return GORI_ELIMIT;
     }
-    struct gi_accept_role role = {.accept = accept, .worker = worker};
     gi_accept_count_in(&role);
-    if (worker != 0 && hand_over(accept, worker, native) >= 0) {
+    if (role.worker == 0) {
+        return GI_ACCEPT_HERE;
+    }
+    int result = hand_over(accept, role.worker, native);
+    if (result >= 0) {
         return GI_ACCEPT_AWAY;
     }
-    if (worker != 0) {
-        gi_accept_count_out(&role);
-        role.worker = 0;
-        gi_accept_count_in(&role);
+    take_back(&role);
+    if (result != GORI_ECLOSED) {
+        accept->next = next; /* it is still its turn */
+        return GORI_ELIMIT;
     }
+    role.worker = 0;
+    gi_accept_count_in(&role);
     return GI_ACCEPT_HERE;
+}
+
+int gi_accept_dispatch(struct gi_accept *accept, gori_native native)
+{
+    int result = try_to_dispatch(accept, native);
+    if (result < 0) {
+        gi_accept_wait(accept);
+        result = try_to_dispatch(accept, native);
+    }
+    return result;
 }
 
 /* The end ---------------------------------------------------------------------------------- */

@@ -33,6 +33,9 @@ struct gi_accept {
     uint32_t workers;
     uint32_t sessions_max;
     uint32_t next;                /* of the acceptor: where the next choice begins */
+    struct gi_atomic_u32 joined;  /* listeners that took a seat so far */
+    struct gi_atomic_u32 waiting; /* 5 of accept_policy.c */
+    struct gori_task room;        /* tells the acceptor that somebody has room */
     struct gi_os_monitor monitor; /* guards the coming of listeners and the end of the acceptor */
     bool has_ended;
     struct gi_accept_seat seats[];
@@ -65,9 +68,12 @@ void gi_accept_count_out(const struct gi_accept_role *role);
 
 /**
  * The acceptor has got a connection.  Result: GI_ACCEPT_HERE, GI_ACCEPT_AWAY, or GORI_ELIMIT when
- * no worker has room: it waits at the acceptor then.
+ * nobody can take it now: it waits at the acceptor then, which is told of room (gi_accept_wait).
  */
 int gi_accept_dispatch(struct gi_accept *accept, gori_native native);
+
+/** The acceptor's starved listeners are asked again when any session of the address has closed. */
+void gi_accept_wait(struct gi_accept *accept);
 
 /** The acceptor hands nothing over any more; the other listeners may end.  More than once is fine.
  */

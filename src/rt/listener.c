@@ -113,6 +113,9 @@ static void starve(struct gori_listener *listener)
     gi_timer_start_at(loop, &listener->timer, gi_add_saturated_u64(loop->now, listener->back_off));
     listener->back_off = gi_min_u64(2 * listener->back_off, BACK_OFF_MAX);
     gori_op_cancel(&listener->accept_op);
+    if (is_dispatcher(listener)) {
+        gi_accept_wait(listener->role.accept);
+    }
 }
 
 static void end_starving(struct gori_listener *listener)
@@ -142,6 +145,12 @@ static void count_out(struct gori_listener *listener)
     }
 }
 
+static void accepted_well(struct gori_listener *listener)
+{
+    listener->back_off = BACK_OFF_MIN;
+    listener->same_errors = 0;
+}
+
 /* Makes a session of a socket that is counted in; or starves, when that is not possible now. */
 static void open_here(struct gori_listener *listener, gori_native native)
 {
@@ -154,8 +163,7 @@ static void open_here(struct gori_listener *listener, gori_native native)
         starve(listener);
         return;
     }
-    listener->back_off = BACK_OFF_MIN;
-    listener->same_errors = 0;
+    accepted_well(listener);
 }
 
 static bool grow_pending(struct gori_listener *listener)
@@ -177,14 +185,34 @@ static bool grow_pending(struct gori_listener *listener)
     return true;
 }
 
+/* Room for one more that waits; or it is refused. */
+static bool make_place(struct gori_listener *listener, gori_native native)
+{
+    if (listener->pending_count < listener->pending_capacity || grow_pending(listener)) {
+        return true;
+    }
+    loop_of(listener)->stats.sessions_refused++;
+    gori_native_close(loop_of(listener), native);
+    if (!listener->has_socket) {
+        count_out(listener);
+    }
+    return false;
+}
+
+/* Before all that wait, for one whose turn it was. */
+static void keep_first(struct gori_listener *listener, gori_native native)
+{
+    if (!make_place(listener, native)) {
+        return;
+    }
+    listener->pending_first = (listener->pending_first - 1) & (listener->pending_capacity - 1);
+    listener->pending[listener->pending_first] = native;
+    listener->pending_count++;
+}
+
 static void keep_pending(struct gori_listener *listener, gori_native native)
 {
-    if (listener->pending_count == listener->pending_capacity && !grow_pending(listener)) {
-        loop_of(listener)->stats.sessions_refused++;
-        gori_native_close(loop_of(listener), native);
-        if (!listener->has_socket) {
-            count_out(listener);
-        }
+    if (!make_place(listener, native)) {
         return;
     }
     uint32_t index =
@@ -199,10 +227,11 @@ static void open_session(struct gori_listener *listener, gori_native native)
     if (is_dispatcher(listener) && !listener->closing) {
         int result = gi_accept_dispatch(listener->role.accept, native);
         if (result == GI_ACCEPT_AWAY) {
+            accepted_well(listener);
             return;
         }
         if (result < 0) {
-            keep_pending(listener, native);
+            keep_first(listener, native);
             starve(listener);
             return;
         }
