@@ -16,8 +16,10 @@
  *  2. The queue exists only while something is kept.  Without it a view is the receive buffer.
  *  3. A pause stops delivery at once.  The receive op runs on until something arrives: a pause that
  *     ends before costs nothing.  What arrives is kept and the op cancelled; the system's window
- * then slows the peer.  What it delivers until it has ended is kept too, up to HELD_BYTES_MAX
- * beyond what was shown; more closes the session with GORI_CLOSE_TOO_LARGE.
+ *     then slows the peer.  What it delivers until it has ended is kept too: a multishot receive
+ *     may have filled all the buffers that the kernel had, and those of the turn that it takes to
+ *     end it.  The limit is above that, so no peer reaches it by being fast; an engine that goes on
+ *     all the same closes the session with GORI_CLOSE_TOO_LARGE.
  *  4. Between resume and step 5 nothing is delivered: what arrives then is kept, behind the rest.
  *  5. What was shown, not consumed and not paused must not exceed `recv_max`.
  *  6. While on_recv runs (store->shown) the queue of its session does not change.
@@ -25,7 +27,7 @@
  *     `drain_bytes`: closing then stops reading, draining ends the session.
  *  8. When more than half of the loop's buffers are taken, what is kept is copied out of them: else
  *     as many peers as there are buffers, each with the beginning of a message, would stop the
- * loop.
+ *     loop.
  */
 #include "rt/session.h"
 
@@ -34,7 +36,9 @@
 #include "base/assert.h"
 #include "base/compiler.h"
 
-#define HELD_BYTES_MAX ((size_t)1 << 20)
+/* Rule 3: beyond what was shown, this or so many times all buffers of the loop. */
+#define HELD_BYTES_LEAST ((uint64_t)1 << 20)
+#define HELD_GROUPS      2u
 
 static struct gi_receive_queue *kept(const struct gori_session *session)
 {
@@ -188,6 +192,15 @@ static void discard(struct gori_session *session, struct gi_receive_piece piece)
     }
 }
 
+/* Whether more is held back than an engine may deliver before a pause has reached it. */
+static bool holds_too_much(const struct gori_session *session)
+{
+    const struct gi_buffers *buffers = &session->class->loop->buffers;
+    uint64_t groups_bytes = (uint64_t)HELD_GROUPS * buffers->buffers_max * buffers->buffer_bytes;
+    const struct gi_receive_queue *queue = kept(session);
+    return queue->bytes - queue->seen > gi_max_u64(HELD_BYTES_LEAST, groups_bytes);
+}
+
 /* Bytes while something is kept or delivery is paused, or past open. */
 static void receive_slowly(struct gori_session *session, struct gi_receive_piece piece)
 {
@@ -200,10 +213,9 @@ static void receive_slowly(struct gori_session *session, struct gi_receive_piece
         gi_session_finish(session, GORI_CLOSE_ERROR, result);
         return;
     }
-    struct gi_receive_queue *queue = kept(session);
     if (is_delivering(session)) {
         deliver_kept(session, false);
-    } else if (queue->bytes - queue->seen > HELD_BYTES_MAX) {
+    } else if (holds_too_much(session)) {
         gi_session_finish(session, GORI_CLOSE_TOO_LARGE, GORI_EMSGSIZE);
     } else {
         spare_buffers(session);

@@ -302,6 +302,36 @@ GT_TEST(a_pause_in_on_recv_stops_delivery_at_once_and_keeps_order)
     fixture_close(&fixture);
 }
 
+/* Large buffers, so that what an engine has received by the time it hears of the pause is much. */
+GT_TEST(a_pause_under_a_flood_loses_nothing_and_closes_nothing)
+{
+    struct fixture fixture = {.config = {.buffer_bytes = 1 << 18, .buffers_max = 64}};
+    struct server server = {.quiet = true, .stamp = 9, .pause_on_recv = true};
+    static uint8_t data[1 << 20];
+    fixture_open(&fixture);
+    const uint64_t total = fixture.sim != NULL ? sizeof(data) / 4 : 8 * sizeof(data);
+    server_open(&fixture, &server, &all_events, NULL);
+    struct gt_peer *peer = server_meet(&server);
+    uint64_t sent = 0;
+    while (server.received < total) {
+        while (sent < total) {
+            size_t size = (size_t)(total - sent < sizeof(data) ? total - sent : sizeof(data));
+            fixture_fill(data, size, 9, sent);
+            int64_t result = gt_peer_send(peer, data, size);
+            if (result == GORI_EAGAIN) {
+                break;
+            }
+            GT_CHECK(result > 0);
+            sent += (uint64_t)result;
+        }
+        fixture_turn(&fixture);
+        GT_EQUAL_STRING(fixture.trace, "open");
+        gori_session_resume(server.session);
+    }
+    fixture_hang_up(peer);
+    fixture_close(&fixture);
+}
+
 GT_TEST(a_resume_shows_what_was_kept_without_new_bytes)
 {
     struct fixture fixture = {0};
