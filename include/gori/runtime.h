@@ -60,7 +60,8 @@ GORI_API GORI_MUST_USE int gori_runtime_create(const struct gori_runtime_config 
 /**
  * Binds an address for every worker, before gori_runtime_run; may be called for several addresses.
  * The port is open when this returns, so that `ret_addr` (may be NULL) holds the real one.
- * `reuse_port` of the config is decided here.  Errors: as gori_listener_open.
+ * Workers share the port among themselves; with `reuse_port` also with other processes of the same
+ * user, as for an upgrade without a gap.  Errors: as gori_listener_open; GORI_EADDRINUSE.
  */
 GORI_API GORI_MUST_USE int gori_runtime_listen(struct gori_runtime *runtime,
                                                const struct gori_listener_config *config,

@@ -199,17 +199,40 @@ static int bind_next(struct port *port, uint32_t index, const struct gi_listen_o
     return gi_system_sockets.listen(NULL, &port->config.addr, options, &port->natives[index]);
 }
 
+/* Whether somebody else has the port.  Sharing it among workers would share it with any other
+ * server of the same user as well, which would then answer a part of the clients, unnoticed. */
+static int check_port_is_free(const struct port *port, struct gi_listen_options options)
+{
+    const struct gori_addr *addr = &port->config.addr;
+    if (port->config.reuse_port || gori_addr_family(addr) == GORI_ADDR_UNIX ||
+        gori_addr_port(addr) == 0) {
+        return 0;
+    }
+    options.reuse_port = false;
+    gori_native native;
+    int result = gi_system_sockets.listen(NULL, addr, &options, &native);
+    if (result >= 0) {
+        gi_system_sockets.close(NULL, native);
+    }
+    return result;
+}
+
 static int bind_all(struct gori_runtime *runtime, struct port *port)
 {
     const struct gi_listen_options options = {
         .backlog = port->config.backlog == 0 ? GI_BACKLOG : port->config.backlog,
-        .reuse_port = runtime->config.workers > 1 && gi_accept_has_socket(port->accept, 1),
+        .reuse_port = port->config.reuse_port ||
+                      (runtime->config.workers > 1 && gi_accept_has_socket(port->accept, 1)),
         .ipv6_only = port->config.ipv6_only,
         .no_delay = !port->config.options.delay,
     };
+    int result = check_port_is_free(port, options);
+    if (result < 0) {
+        return result;
+    }
     for (uint32_t i = 0; i < runtime->config.workers && gi_accept_has_socket(port->accept, i);
          i++) {
-        int result = bind_next(port, i, &options);
+        result = bind_next(port, i, &options);
         if (result < 0) {
             return result;
         }
@@ -474,10 +497,6 @@ static void reset(struct gori_runtime *runtime)
 /* Starts up to all threads.  Result: how many run; fewer than all when the system refused one. */
 static uint32_t start_threads(struct gori_runtime *runtime)
 {
-    /* All of them first: one that fails at once stops every other, started or not. */
-    for (uint32_t i = 0; i < runtime->config.workers; i++) {
-        runtime->workers[i] = (struct worker){.runtime = runtime, .index = i};
-    }
     for (uint32_t i = 0; i < runtime->config.workers; i++) {
         struct worker *worker = &runtime->workers[i];
         int result = gi_os_thread_start(&worker->thread, worker_main, worker);

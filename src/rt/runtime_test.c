@@ -248,6 +248,24 @@ GT_TEST(an_unknown_engine_is_an_error_of_the_run)
     GT_EQUAL(stage.result, GORI_EINVAL);
 }
 
+/* Goal: two servers do not share a port by accident, because both have several workers. */
+GT_TEST(a_port_that_is_taken_is_an_error_unless_it_is_to_be_shared)
+{
+    struct gori_runtime *first;
+    struct gori_runtime *second;
+    struct gori_runtime_config config = {.workers = 2};
+    struct gori_listener_config listener = {.events = &events};
+    GT_EQUAL(gori_addr_parse("127.0.0.1:0", &listener.addr), 0);
+    GT_EQUAL(gori_runtime_create(&config, &first), 0);
+    GT_EQUAL(gori_runtime_create(&config, &second), 0);
+    GT_EQUAL(gori_runtime_listen(first, &listener, &listener.addr), 0);
+    GT_EQUAL(gori_runtime_listen(second, &listener, NULL), GORI_EADDRINUSE);
+    listener.reuse_port = true;
+    GT_EQUAL(gori_runtime_listen(second, &listener, NULL), 0);
+    gori_runtime_destroy(second);
+    gori_runtime_destroy(first);
+}
+
 GT_TEST(what_cannot_be_listened_on_is_an_error_at_once)
 {
     struct gori_runtime *runtime;
