@@ -54,6 +54,9 @@ static void flush(struct access_log *log)
     if (log->size > 0 && done == log->size) {
         log->failing = false;
     }
+    if (done > 0) {
+        log->torn = log->text[done - 1] != '\n';
+    }
     log->size = 0;
 }
 
@@ -134,6 +137,9 @@ void access_log_write(void *user, const struct gori_web_access *access)
     struct access_log *log = user;
     if (sizeof(log->text) - log->size < LINE_BYTES_MAX) {
         flush(log);
+    }
+    if (log->torn && log->size == 0) {
+        put_text(log, "\n"); /* or this line would go on where the half one ends */
     }
     update_date(log, access->wall_seconds);
     put_peer(log, access->session);

@@ -3,7 +3,8 @@
  * The access log of `gori serve`: one line a request, in the combined format that every log tool
  * reads.  Each worker gathers whole lines and appends them once a second, or sooner when there are
  * many; nothing is shared between workers but the file.  What cannot be written is lost, said once
- * on standard error, and serving goes on.  Thread: that of the worker, but for open and close.
+ * on standard error, and serving goes on; a line that was cut off is ended before the next one.
+ * Thread: that of the worker, but for open and close.
  */
 #ifndef GORI_PROGRAM_ACCESS_LOG_H
 #define GORI_PROGRAM_ACCESS_LOG_H
@@ -21,6 +22,7 @@ struct access_log {
     struct gori_timer timer; /* active while something waits */
     int descriptor;
     bool failing; /* and said so */
+    bool torn;    /* the last line that was written is not whole */
     int64_t date_seconds;
     char date[32];
     size_t size;

@@ -87,7 +87,8 @@ static int read_seconds(const struct command *command, const struct option *opti
         return complain(command, "%s wants seconds such as 0.5 or 30, not '%s'", option->name,
                         text);
     }
-    *(gori_time *)option->target = (gori_time)(value * 1e9);
+    /* A zero in a configuration would mean its default. */
+    *(gori_time *)option->target = value == 0 ? GORI_NEVER : (gori_time)(value * 1e9);
     return PARSED;
 }
 

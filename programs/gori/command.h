@@ -26,7 +26,7 @@ enum option_kind {
     OPTION_TEXT,    /* const char * */
     OPTION_COUNT,   /* uint32_t, at least 1 */
     OPTION_BYTES,   /* uint64_t; k, m and g multiply by 1024 */
-    OPTION_SECONDS, /* gori_time; a decimal number of seconds, 0 for none */
+    OPTION_SECONDS, /* gori_time; a decimal number of seconds, 0 for no limit */
     OPTION_ADDR,    /* struct gori_addr */
     OPTION_POLICY,  /* enum gori_accept_policy */
     OPTION_ENGINE   /* const char *, checked against what this build has */

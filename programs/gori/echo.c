@@ -41,7 +41,7 @@ int command_echo(int argc, char **argv)
              &server.engine},
             {"--idle-timeout", "S", "seconds without a byte before a close (none)", OPTION_SECONDS,
              &idle_timeout},
-            {"--drain-timeout", "S", "seconds that a stop waits for sessions (10)", OPTION_SECONDS,
+            {"--drain-timeout", "S", "seconds that a stop waits, 0: no limit (10)", OPTION_SECONDS,
              &server.drain_timeout},
         }};
     int result = command_parse(&command, argc, argv, NULL);

@@ -2,9 +2,11 @@
 /*
  * gori: one program, one file per subcommand.  This file finds the subcommand.
  */
+#include <fcntl.h>
 #include <gori/version.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "command.h"
 
@@ -34,8 +36,22 @@ static void print_help(void)
            "'gori --version' prints the version.\n");
 }
 
+/* A descriptor of ours in the place of a closed standard one would get what is meant for people: a
+ * client, say, an error message. */
+static void fill_standard_descriptors(void)
+{
+    int descriptor;
+    do {
+        descriptor = open("/dev/null", O_RDWR);
+    } while (descriptor >= 0 && descriptor <= STDERR_FILENO);
+    if (descriptor >= 0) {
+        close(descriptor);
+    }
+}
+
 int main(int argc, char **argv)
 {
+    fill_standard_descriptors();
     if (argc < 2) {
         fprintf(stderr, "gori: a command is missing; try 'gori --help'\n");
         return EXIT_USAGE;

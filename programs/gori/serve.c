@@ -34,6 +34,17 @@ struct serve {
     int log_descriptor; /* -1: no log */
 };
 
+/* Descriptors are for connections first. */
+static uint32_t open_files(uint32_t workers)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_max == RLIM_INFINITY) {
+        return OPEN_FILES_MAX;
+    }
+    rlim_t share = limit.rlim_max / OPEN_FILES_SHARE / workers;
+    return share < 1 ? 1 : share > OPEN_FILES_MAX ? OPEN_FILES_MAX : (uint32_t)share;
+}
+
 static int start(struct gori_runtime *runtime, uint32_t index, struct gori_loop *loop)
 {
     struct serve *serve = gori_runtime_user(runtime);
@@ -44,6 +55,7 @@ static int start(struct gori_runtime *runtime, uint32_t index, struct gori_loop 
         config.on_access = access_log_write;
         config.user = &worker->log;
     }
+    config.cache_open_files = open_files(gori_runtime_workers(runtime));
     return gori_web_server_create(loop, &config, &worker->server);
 }
 
@@ -87,17 +99,6 @@ static int check_folder(const char *folder)
     return EXIT_DONE;
 }
 
-/* Descriptors are for connections first. */
-static uint32_t open_files(uint32_t workers)
-{
-    struct rlimit limit;
-    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_max == RLIM_INFINITY) {
-        return OPEN_FILES_MAX;
-    }
-    rlim_t share = limit.rlim_max / OPEN_FILES_SHARE / (workers == 0 ? 1 : workers);
-    return share < 1 ? 1 : share > OPEN_FILES_MAX ? OPEN_FILES_MAX : (uint32_t)share;
-}
-
 static int run(const struct server_options *options, struct serve *serve)
 {
     struct gori_runtime_config runtime = {
@@ -108,7 +109,6 @@ static int run(const struct server_options *options, struct serve *serve)
         .user = serve,
     };
     struct gori_listener_config listener = {0}; /* `configure` fills it in for each worker */
-    serve->web.cache_open_files = open_files(options->workers);
     serve->workers = calloc(WORKERS_MAX, sizeof(*serve->workers));
     if (serve->workers == NULL) {
         fprintf(stderr, "gori serve: out of memory\n");
@@ -122,7 +122,7 @@ static int run(const struct server_options *options, struct serve *serve)
 int command_serve(int argc, char **argv)
 {
     struct server_options server = server_options_default("127.0.0.1:8080");
-    struct serve serve = {.log_descriptor = -1};
+    struct serve serve = {.web = {.cache_bytes = 64 << 20}, .log_descriptor = -1};
     struct gori_web_config *web = &serve.web;
     const char *log_name = NULL;
     uint64_t cache_file_bytes = 16 << 10;
@@ -142,18 +142,18 @@ int command_serve(int argc, char **argv)
              OPTION_POLICY, &server.accept_policy},
             {"--engine", "NAME", "auto, or one that 'gori doctor' lists (auto)", OPTION_ENGINE,
              &server.engine},
-            {"--idle-timeout", "S", "seconds without a byte before a close (60)", OPTION_SECONDS,
-             &web->idle_timeout},
-            {"--header-timeout", "S", "seconds for a request to arrive (10)", OPTION_SECONDS,
-             &web->header_timeout},
-            {"--drain-timeout", "S", "seconds that a stop waits for responses (10)", OPTION_SECONDS,
+            {"--idle-timeout", "S", "seconds without a byte before a close, 0: none (60)",
+             OPTION_SECONDS, &web->idle_timeout},
+            {"--header-timeout", "S", "seconds for a request to arrive, 0: no limit (10)",
+             OPTION_SECONDS, &web->header_timeout},
+            {"--drain-timeout", "S", "seconds that a stop waits, 0: no limit (10)", OPTION_SECONDS,
              &server.drain_timeout},
             {"--cache-bytes", "N", "memory of each worker for hot files (64m)", OPTION_BYTES,
              &web->cache_bytes},
             {"--cache-file-bytes", "N", "larger files are sent from the disk (16k)", OPTION_BYTES,
              &cache_file_bytes},
-            {"--revalidate", "S", "seconds until a change of a file is seen (1)", OPTION_SECONDS,
-             &web->revalidate},
+            {"--revalidate", "S", "seconds until a change of a file is seen, 0: none (1)",
+             OPTION_SECONDS, &web->revalidate},
             {"--hidden", NULL, "serve names that begin with a dot", OPTION_FLAG,
              &web->hidden_files},
             {"--access-log", "FILE", "a line for each request; - is standard output (none)",
@@ -167,7 +167,10 @@ int command_serve(int argc, char **argv)
         fprintf(stderr, "gori serve: --cache-file-bytes is at most 64m\n");
         return EXIT_USAGE;
     }
-    web->cache_file_bytes = (uint32_t)cache_file_bytes;
+    /* None is less than a byte; in the configuration 0 would mean the default. */
+    web->cache_file_bytes = cache_file_bytes == 0 ? 1 : (uint32_t)cache_file_bytes;
+    web->cache_bytes = web->cache_bytes == 0 ? 1 : web->cache_bytes;
+    web->revalidate = web->revalidate == GORI_NEVER ? 1 : web->revalidate; /* 0: always ask */
     result = check_folder(web->root);
     if (result != EXIT_DONE) {
         return result;
@@ -175,8 +178,10 @@ int command_serve(int argc, char **argv)
     if (log_name != NULL) {
         serve.log_descriptor = access_log_open(log_name);
         if (serve.log_descriptor < 0) {
-            fprintf(stderr, "gori serve: cannot open the access log '%s': %s\n", log_name,
-                    strerror(errno));
+            fprintf(stderr,
+                    "gori serve: cannot open the access log '%s': %s; name a file that can be "
+                    "written\n",
+                    log_name, strerror(errno));
             return EXIT_FAILED;
         }
     }

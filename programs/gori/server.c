@@ -17,10 +17,27 @@ struct server_options server_options_default(const char *listen)
     return options;
 }
 
+static const char *advice(int error)
+{
+    switch (error) {
+    case GORI_EADDRINUSE:
+        return "; stop the server that has it, or choose another with --listen";
+    case GORI_EADDRNOTAVAIL:
+        return "; choose an address of this machine, or '*', with --listen";
+    case GORI_EACCESS:
+    case GORI_EPERM:
+        return "; choose a port above 1023, or a path you may write, with --listen";
+    case GORI_ENOTFOUND:
+        return "; make the folder of that path, or choose another with --listen";
+    default:
+        return "; 'gori doctor' tells what this machine gives";
+    }
+}
+
 static int complain(const char *what, const char *name, int error)
 {
-    fprintf(stderr, "gori: cannot %s%s%s: %s (%s)\n", what, name[0] == '\0' ? "" : " ", name,
-            gori_error_text(error), gori_error_name(error));
+    fprintf(stderr, "gori: cannot %s%s%s: %s (%s)%s\n", what, name[0] == '\0' ? "" : " ", name,
+            gori_error_text(error), gori_error_name(error), advice(error));
     return EXIT_FAILED;
 }
 
@@ -54,7 +71,7 @@ int server_run(const struct server_options *options, struct gori_runtime_config 
     struct gori_runtime *runtime;
     int result = gori_runtime_create(config, &runtime);
     if (result == GORI_EINVAL) {
-        fprintf(stderr, "gori: --workers is at most 255\n");
+        fprintf(stderr, "gori: --workers is at most 255; give a smaller number, or none\n");
         return EXIT_USAGE;
     }
     if (result < 0) {

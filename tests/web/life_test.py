@@ -168,6 +168,41 @@ class Lacks(unittest.TestCase):
         self.assertEqual(complaint.count("\n"), 1, complaint)
         self.assertIn("access log", complaint)
 
+    def test_a_line_that_was_cut_off_does_not_swallow_the_next(self):
+        name = os.path.join(self.root, "access.log")
+
+        def limit():
+            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
+
+        server = self.start("--access-log", name, limit=limit)
+        with Client(server.port) as client:
+            for _ in range(4):
+                self.assertEqual(client.get().status, 200)
+            deadline = time.monotonic() + PATIENCE
+            while "access log" not in server.complaints():
+                self.assertLess(time.monotonic(), deadline)
+                time.sleep(0.01)
+            os.truncate(name, 0)
+            self.assertEqual(client.get("/missing").status, 404)
+        self.assertEqual(server.stop(), 0)
+        with open(name, encoding="ascii") as file:
+            self.assertRegex(file.read(), r'^\n127\.0\.0\.1 .*/missing HTTP/1\.1" 404 .*"-"\n$')
+
+    def test_zero_is_no_limit_and_no_cache(self):
+        options = ("--idle-timeout", "--header-timeout", "--cache-bytes", "--cache-file-bytes")
+        server = self.start(*(word for name in options for word in (name, "0")))
+        with Client(server.port) as client:
+            for name, size in (("/index.html", 5), ("/large.bin", 1 << 20), ("/index.html", 5)):
+                self.assertEqual(len(client.get(name).body), size)
+        self.assertEqual(server.stop(), 0)
+
+    def test_closed_standard_descriptors_are_not_taken_for_sockets(self):
+        server = self.start(limit=lambda: (os.close(0), os.close(2)))
+        for descriptor in ("0", "2"):
+            self.assertEqual(os.readlink(f"/proc/{server.process.pid}/fd/{descriptor}"),
+                             "/dev/null")
+
     def test_access_log(self):
         name = os.path.join(self.root, "access.log")
         server = self.start("--access-log", name)
@@ -316,6 +351,16 @@ class Usage(unittest.TestCase):
                 self.assertEqual(result.returncode, 2)
                 self.assertEqual(result.stderr.count("\n"), 1)
                 self.assertTrue(result.stderr.startswith("gori serve: "))
+
+    def test_a_port_that_is_taken(self):
+        root = tempfile.mkdtemp(prefix="gori-web-")
+        self.addCleanup(shutil.rmtree, root)
+        server = Server(root, workers=2)
+        self.addCleanup(server.stop)
+        result = self.run_with(root, "--workers", "2", "--listen", f"127.0.0.1:{server.port}")
+        self.assertEqual((result.returncode, result.stderr.count("\n")), (1, 1))
+        for word in (f"127.0.0.1:{server.port}", "already in use", "--listen"):
+            self.assertIn(word, result.stderr)
 
     def test_help(self):
         result = self.run_with("--help")
