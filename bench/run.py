@@ -16,7 +16,8 @@ import sys
 from pathlib import Path
 from typing import Optional, Sequence
 
-from harness import chart, environment, idle, micro, report, result, rounds, scenarios
+from harness import (chart, environment, idle, micro, readiness, report, result, rounds,
+                     scenarios)
 from harness.contestants import named
 from harness.load import Generator
 from harness.processes import Failure
@@ -63,7 +64,7 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     commands = parser.add_subparsers(dest="command", required=True, metavar="NAME")
     echoes = []
     for name, text in (("echo", "64-byte ping-pong: everybody"),
-                       ("overhead", "the same, gori and the hand-written minimum only")):
+                       ("overhead", "the same on each interface: by hand, by gori, libuv, asio")):
         echo = commands.add_parser(name, help=text)
         echoes.append(echo)
         add_measuring_options(echo)
@@ -79,6 +80,10 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     resting = commands.add_parser("idle", help="what connections cost that do nothing")
     add_measuring_options(resting)
     resting.add_argument("--count", type=int, default=10000, help="idle connections")
+    asking = commands.add_parser("readiness", help="the cost of asking who is ready")
+    add_measuring_options(asking)
+    asking.add_argument("--idle", type=counts, default=[100, 1000, 10000],
+                        help="numbers of idle connections (default: 100,1000,10000)")
     for name, text in (("timers", "start, stop and restart among 1,000,000 timers"),
                        ("post", "messages to a busy and to a sleeping loop")):
         add_measuring_options(commands.add_parser(name, help=text))
@@ -164,6 +169,19 @@ def run_idle(options: argparse.Namespace) -> bool:
     return True
 
 
+def run_readiness(options: argparse.Namespace) -> bool:
+    settings = settings_of(options, 1, 5)
+    where = environment.record(options.build, list(settings.server_cpus), [])
+    print("\n".join(environment.summary(where)))
+    found = readiness.run(options, settings, where)
+    print("\n".join(readiness.lines(found)))
+    if options.json:
+        options.json.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    if options.svg:
+        options.svg.write_text(readiness.picture(found), encoding="utf-8")
+    return True
+
+
 def run_micro(options: argparse.Namespace) -> bool:
     settings = settings_of(options, 1, 7)
     where = environment.record(options.build, list(settings.server_cpus), list(settings.load_cpus))
@@ -185,10 +203,12 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
             print(f"compare: {failure}", file=sys.stderr)
             return 2
     runners = {"echo": run_echo, "overhead": run_echo, "web": run_web, "idle": run_idle,
-               "timers": run_micro, "post": run_micro}
+               "readiness": run_readiness, "timers": run_micro, "post": run_micro}
     try:
         if options.command == "chart":
-            options.svg.write_text(chart.ratios(result.load(options.result)), encoding="utf-8")
+            found = result.load(options.result)
+            picture = (readiness.picture if found["scenario"] == "readiness" else chart.ratios)
+            options.svg.write_text(picture(found), encoding="utf-8")
             return 0
         return 0 if runners[options.command](options) else 1
     except (Failure, OSError) as failure:

@@ -99,11 +99,12 @@ def echo_server(name: str, engine: str, program: Path, arguments: Sequence[str] 
                       package_version(package) if package else "")
 
 
-def gori(command: Sequence[str], build: Path, program: Optional[Path]) -> list[Contestant]:
+def gori(command: Sequence[str], build: Path, program: Optional[Path],
+         engines: Sequence[str] = ("io_uring", "epoll")) -> list[Contestant]:
     """gori itself, once per engine.  `build` is where the contestants of bench/ are."""
     path = program or build / "gori"
     found = []
-    for engine in ("io_uring", "epoll"):
+    for engine in engines:
         entry = echo_server(f"gori {engine}", engine, path, [*command, "--engine", engine])
         if entry.absent is None:
             listed = subprocess.run([str(path), command[0], "--help"], check=False,
@@ -118,6 +119,10 @@ def gori(command: Sequence[str], build: Path, program: Optional[Path]) -> list[C
 def raw(folder: Path) -> list[Contestant]:
     return [echo_server("raw epoll", "epoll", folder / "raw_epoll"),
             echo_server("raw io_uring", "io_uring", folder / "raw_io_uring")]
+
+
+def raw_poll(folder: Path) -> Contestant:
+    return echo_server("raw poll", "poll", folder / "raw_poll")
 
 
 def libraries(folder: Path) -> list[Contestant]:

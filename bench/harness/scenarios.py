@@ -79,13 +79,21 @@ def echo(folder: Path, build: Path, program: Optional[Path], connections: Sequen
     return Scenario("echo", "raw epoll", entries, cases, ECHO_TARGETS)
 
 
+OVERHEAD_TARGETS = (
+    Target("gori io_uring", "raw io_uring", 1.02, ("50 connections", "200 connections")),
+    Target("gori epoll", "raw epoll", 1.03, ("50 connections", "200 connections")),
+    Target("gori poll", "raw poll", 1.03, ("50 connections", "200 connections")),
+)
+
+
 def overhead(folder: Path, build: Path, program: Optional[Path], connections: Sequence[int],
              options: Sequence[str]) -> Scenario:
-    """gori against the hand-written minimum on the same kernel interface, and nothing else."""
-    whole = echo(folder, build, program, connections, options)
-    entries = contestants.named(whole.contestants, "^(raw|gori)")
-    targets = [target for target in whole.targets if target.baseline.startswith("raw")]
-    return Scenario("overhead", "raw epoll", entries, whole.cases, targets)
+    """Each interface by hand, under gori, and under the libraries: read it row by row."""
+    entries = [*contestants.raw(folder), contestants.raw_poll(folder),
+               *contestants.gori(["echo"], build, program, ("io_uring", "epoll", "poll")),
+               *contestants.libraries(folder)]
+    cases = [Case(plural(count), Work("echo", count, tuple(options))) for count in connections]
+    return Scenario("overhead", "raw epoll", entries, cases, OVERHEAD_TARGETS)
 
 
 class Site:

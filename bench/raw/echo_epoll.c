@@ -4,16 +4,14 @@
  * It is the yardstick for what an abstraction over epoll costs, so it has nothing that an echo
  * can do without: no session, no timeout, no queue. Reading: epoll(7).
  */
-#include "server.h"
+#include "echo.h"
 
-#include <errno.h>
-#include <poll.h>
 #include <stdint.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { EVENTS_MAX = 256, BUFFER_BYTES = 16384 };
+enum { EVENTS_MAX = 256 };
 
 static void watch(int poller, int fd)
 {
@@ -33,38 +31,6 @@ static void accept_one(int poller, int listener)
     }
 }
 
-/* Waits for room when the socket is full. That blocks the other connections, which a server
- * must not do; a ping-pong never fills a socket, and a queue would be cost that the yardstick
- * is not to have. */
-static int send_all(int fd, const char *data, size_t size)
-{
-    while (size > 0) {
-        ssize_t sent = send(fd, data, size, MSG_NOSIGNAL);
-        if (sent < 0 && errno == EAGAIN) {
-            struct pollfd writable = {.fd = fd, .events = POLLOUT};
-            (void)poll(&writable, 1, -1);
-            continue;
-        }
-        if (sent < 0) {
-            return -1;
-        }
-        data += sent;
-        size -= (size_t)sent;
-    }
-    return 0;
-}
-
-static void echo(int fd, char *buffer)
-{
-    ssize_t received = recv(fd, buffer, BUFFER_BYTES, 0);
-    if (received < 0 && errno == EAGAIN) {
-        return;
-    }
-    if (received <= 0 || send_all(fd, buffer, (size_t)received) < 0) {
-        (void)close(fd);
-    }
-}
-
 static void serve(int listener)
 {
     static _Thread_local char buffer[BUFFER_BYTES];
@@ -80,7 +46,7 @@ static void serve(int listener)
             if (events[i].data.fd == listener) {
                 accept_one(poller, listener);
             } else {
-                echo(events[i].data.fd, buffer);
+                (void)raw_echo(events[i].data.fd, buffer);
             }
         }
     }
