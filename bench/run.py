@@ -86,7 +86,12 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
                         help="numbers of idle connections (default: 100,1000,10000)")
     for name, text in (("timers", "start, stop and restart among 1,000,000 timers"),
                        ("post", "messages to a busy and to a sleeping loop")):
-        add_measuring_options(commands.add_parser(name, help=text))
+        measured = commands.add_parser(name, help=text)
+        add_measuring_options(measured)
+        if name == "post":
+            measured.add_argument("--pingpong", type=int, nargs="?", const=10_000_000,
+                                  metavar="MESSAGES", help="instead: two loops that sleep as "
+                                  "often as they can; fails when a wake is lost (10,000,000)")
     compare = commands.add_parser("compare", help="two results of the same environment")
     compare.add_argument("before")
     compare.add_argument("after")
@@ -186,7 +191,8 @@ def run_micro(options: argparse.Namespace) -> bool:
     settings = settings_of(options, 1, 7)
     where = environment.record(options.build, list(settings.server_cpus), list(settings.load_cpus))
     print("\n".join(environment.summary(where)))
-    found = micro.run(options, settings, where)
+    found = (micro.pingpong(options, settings, where) if getattr(options, "pingpong", None)
+             else micro.run(options, settings, where))
     print("\n".join(micro.lines(found)))
     keep(found, options)
     return True

@@ -6,7 +6,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 from . import report
 from .figures import Spread, median
@@ -27,6 +27,7 @@ class Program:
     variants: tuple[str, ...]  # each a run of its own with this argument; "" is none
     uses_load_cpu: bool
     targets: dict[str, float | str]
+    also: tuple[str, ...] = ()  # further programs of the same subject, each a case of its own
 
 
 PROGRAMS = {
@@ -35,7 +36,8 @@ PROGRAMS = {
                        "stop": 60.0}),
     "post": Program("micro_post", ("io_uring", "epoll"), True,
                     {"busy loop: post": 100.0, "sleeping loop: post": "eventfd: write",
-                     "sleeping loop: until it runs": "eventfd: until it runs"}),
+                     "sleeping loop: until it runs": "eventfd: until it runs"},
+                    ("micro_wake",)),
 }
 
 
@@ -47,15 +49,28 @@ def run(options: argparse.Namespace, settings: Settings, environment: dict) -> d
         raise Failure(f"{program.name} is not built: this gori has no such part yet")
     cases = [measure(program, [str(path), *filter(None, [variant])], variant or options.command,
                      settings) for variant in program.variants]
+    cases += [measure(program, [str(options.build / "bench" / name)], name, settings)
+              for name in program.also]
     return envelope(options.command, "none", cases, environment, settings.as_json())
 
 
-def measure(program: Program, command: list[str], case: str, settings: Settings) -> dict:
+def pingpong(options: argparse.Namespace, settings: Settings, environment: dict) -> dict:
+    """The long form of the test that no wake is lost: once per engine, and it fails if one is."""
+    program = Program("micro_pingpong", PROGRAMS["post"].variants, True, {})
+    path = options.build / "bench" / program.name
+    limit_s = max(LIMIT_S, options.pingpong * 100e-6)
+    cases = [measure(program, [str(path), engine, str(options.pingpong)], engine,
+                     replace(settings, rounds=1), limit_s) for engine in program.variants]
+    return envelope("pingpong", "none", cases, environment, settings.as_json())
+
+
+def measure(program: Program, command: list[str], case: str, settings: Settings,
+            limit_s: float = LIMIT_S) -> dict:
     cpus = [*settings.server_cpus, *(settings.load_cpus if program.uses_load_cpu else [])]
     figures: dict[str, list[float]] = {}
     for turn in range(settings.rounds):
         progress(f"{case}: round {turn + 1} of {settings.rounds}")
-        output = finish(command, LIMIT_S, placed(cpus, settings.realtime))
+        output = finish(command, limit_s, placed(cpus, settings.realtime))
         for operation, nanoseconds in json.loads(output).items():
             figures.setdefault(operation, []).append(nanoseconds)
     progress("")

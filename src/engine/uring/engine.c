@@ -122,7 +122,7 @@ static int open_parts(struct gi_uring *uring, struct gi_buffers *pool)
 /*
  * A wake is one write to an eventfd that the kernel reads for us; while that read is not seen, more
  * wakes write nothing.  They are not lost: whoever finds `woken` set did so before it was cleared,
- * and the loop looks at its mailbox after that.
+ * and the loop looks at its mailbox after that.  Why no message between rings: docs/adr/0013.
  */
 static void uring_wake(struct gi_engine *engine)
 {
