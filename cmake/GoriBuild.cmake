@@ -41,6 +41,11 @@ if(GORI_SANITIZE)
     target_link_options(gori_warnings INTERFACE -fsanitize=${GORI_SANITIZE})
 endif()
 target_compile_definitions(gori_warnings INTERFACE _GNU_SOURCE)
+if(WIN32)
+    # Windows 8 or later, and printf as C has it.
+    target_compile_definitions(gori_warnings INTERFACE
+        _WIN32_WINNT=0x0602 WIN32_LEAN_AND_MEAN NOMINMAX __USE_MINGW_ANSI_STDIO=1)
+endif()
 
 # Flags for code inside the library: it may also include src/.
 add_library(gori_flags INTERFACE)
@@ -117,6 +122,22 @@ function(gori_sources module)
     endif()
 endfunction()
 
+# gori_system_libraries(MODULE LIBRARY...): what the system's own calls of a module are in.
+function(gori_system_libraries module)
+    target_link_libraries(gori_${module} PUBLIC ${ARGN})
+    if(BUILD_SHARED_LIBS)
+        target_link_libraries(gori_${module}_testing PUBLIC ${ARGN})
+    endif()
+endfunction()
+
+# gori_test_library(TARGET): what <lib/test.h> needs.
+function(gori_test_library target)
+    target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
+    if(WIN32)
+        target_sources(${target} PRIVATE ${PROJECT_SOURCE_DIR}/tests/lib/process_windows.c)
+    endif()
+endfunction()
+
 # gori_test(NAME MODULE FILE...): one test program, registered with ctest under NAME.
 function(gori_test name module)
     if(NOT GORI_TESTS)
@@ -124,7 +145,7 @@ function(gori_test name module)
     endif()
     add_executable(${name}_test ${ARGN})
     target_link_libraries(${name}_test PRIVATE gori_flags gori_${module}_testing)
-    target_include_directories(${name}_test PRIVATE ${PROJECT_SOURCE_DIR}/tests)
+    gori_test_library(${name}_test)
     add_test(NAME ${name} COMMAND ${name}_test)
     set_tests_properties(${name} PROPERTIES TIMEOUT 300)
 endfunction()

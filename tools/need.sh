@@ -50,6 +50,9 @@ need_arm64() {
     need aarch64-linux-gnu-gcc=gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-aarch64=qemu-user
 }
 need_musl() { need_build && need musl-gcc=musl-tools linux-libc-dev; }
+# Windows: the cross compiler, and Wine to run what it makes.
+need_mingw() { need_build && need x86_64-w64-mingw32-gcc=gcc-mingw-w64-x86-64-win32 wine64 wine; }
+
 need_tests() { need_build && need c++=g++ pkg-config=pkg-config; }
 need_format() { need clang-format=clang-format; }
 

@@ -6,11 +6,12 @@
 #include "access_log.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "system.h"
 
 /* A text of the client is cut beyond this, with all its bytes escaped a quarter of it is left. */
 #define TEXT_BYTES_MAX 2048u
@@ -25,7 +26,7 @@ int access_log_open(const char *name)
     if (strcmp(name, "-") == 0) {
         return STDOUT_FILENO;
     }
-    return open(name, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644);
+    return system_open_append(name);
 }
 
 static void complain_once(struct access_log *log, int error)
@@ -43,7 +44,9 @@ static void flush(struct access_log *log)
 {
     size_t done = 0;
     while (done < log->size) {
-        ssize_t result = write(log->descriptor, log->text + done, log->size - done);
+        /* At most ACCESS_LOG_BYTES, which fits whatever the system counts in. */
+        unsigned left = (unsigned)(log->size - done);
+        ssize_t result = write(log->descriptor, log->text + done, left);
         if (result > 0) {
             done += (size_t)result;
         } else if (result == 0 || errno != EINTR) {
@@ -123,10 +126,9 @@ static void update_date(struct access_log *log, int64_t seconds)
     if (seconds == log->date_seconds) {
         return;
     }
-    time_t now = (time_t)seconds;
     struct tm parts;
     log->date_seconds = seconds;
-    if (gmtime_r(&now, &parts) == NULL ||
+    if (!system_split_time((time_t)seconds, &parts) ||
         strftime(log->date, sizeof(log->date), "%d/%b/%Y:%H:%M:%S +0000", &parts) == 0) {
         log->date[0] = '\0';
     }

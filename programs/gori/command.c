@@ -10,7 +10,6 @@
 #include <gori/error.h>
 #include <gori/version.h>
 #include <inttypes.h>
-#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -83,7 +82,7 @@ static int read_seconds(const struct command *command, const struct option *opti
 {
     char *end;
     double value = strtod(text, &end);
-    if (*text < '0' || *text > '9' || *end != '\0' || !isfinite(value) || value > 1e9) {
+    if (*text < '0' || *text > '9' || *end != '\0' || !(value <= 1e9)) {
         return complain(command, "%s wants seconds such as 0.5 or 30, not '%s'", option->name,
                         text);
     }

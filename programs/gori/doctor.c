@@ -11,39 +11,20 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
-#include <sys/utsname.h>
-#include <unistd.h>
 
 #include "command.h"
+#include "system.h"
 
 #define ENGINES_MAX 8
 
-struct limit {
-    const char *name;
-    const char *text; /* what it bounds */
-    uint64_t soft;    /* UINT64_MAX: none */
-    uint64_t hard;
-};
-
 struct findings {
-    struct utsname system;
-    struct limit limits[2];
+    struct system_description system;
+    struct system_limit limits[SYSTEM_LIMITS];
     struct gori_engine_report engines[ENGINES_MAX];
     uint32_t engine_count;
     char chosen[32]; /* empty when there is none */
     char reason[256];
 };
-
-static struct limit read_limit(int resource, const char *name, const char *text)
-{
-    struct rlimit limit = {RLIM_INFINITY, RLIM_INFINITY};
-    (void)getrlimit(resource, &limit); /* on failure: no limit known */
-    return (struct limit){.name = name,
-                          .text = text,
-                          .soft = limit.rlim_cur == RLIM_INFINITY ? UINT64_MAX : limit.rlim_cur,
-                          .hard = limit.rlim_max == RLIM_INFINITY ? UINT64_MAX : limit.rlim_max};
-}
 
 /* What `auto` takes here: asked by letting it choose. */
 static void choose(struct findings *findings)
@@ -71,11 +52,8 @@ static void choose(struct findings *findings)
 static struct findings examine(void)
 {
     struct findings findings = {0};
-    (void)uname(&findings.system);
-    findings.limits[0] =
-        read_limit(RLIMIT_NOFILE, "descriptors", "connections and open files of one process");
-    findings.limits[1] = read_limit(RLIMIT_MEMLOCK, "locked_memory_bytes",
-                                    "rings and buffers shared with the kernel, per user");
+    system_describe(&findings.system);
+    system_limits(findings.limits);
     while (findings.engine_count < ENGINES_MAX &&
            gori_engine_probe(findings.engine_count, &findings.engines[findings.engine_count]) >=
                0) {
@@ -105,8 +83,8 @@ static void print_features(const struct gori_engine_report *engine)
 
 static void print_for_people(const struct findings *findings)
 {
-    printf("gori %s on %s %s, %s, %ld CPUs\n\n", GORI_VERSION_TEXT, findings->system.sysname,
-           findings->system.release, findings->system.machine, sysconf(_SC_NPROCESSORS_ONLN));
+    printf("gori %s on %s %s, %s, %ld CPUs\n\n", GORI_VERSION_TEXT, findings->system.name,
+           findings->system.release, findings->system.machine, findings->system.cpus);
     if (findings->chosen[0] == '\0') {
         printf("engine: none works; %s\n", findings->reason);
     } else {
@@ -114,7 +92,7 @@ static void print_for_people(const struct findings *findings)
     }
     printf("\nlimits:\n");
     for (size_t i = 0; i < sizeof(findings->limits) / sizeof(findings->limits[0]); i++) {
-        const struct limit *limit = &findings->limits[i];
+        const struct system_limit *limit = &findings->limits[i];
         printf("    %-24s ", limit->name);
         print_limit_value(limit->soft);
         printf(" of ");
@@ -151,7 +129,7 @@ static void print_json_member(const char *before, const char *name, const char *
     print_json_text(text);
 }
 
-static void print_json_limit(const struct limit *limit)
+static void print_json_limit(const struct system_limit *limit)
 {
     printf("{\"name\": \"%s\", \"soft\": ", limit->name);
     printf(limit->soft == UINT64_MAX ? "null" : "%" PRIu64, limit->soft);
@@ -181,10 +159,10 @@ static void print_json_engine(const struct gori_engine_report *engine)
 static void print_for_machines(const struct findings *findings)
 {
     print_json_member("{", "gori", GORI_VERSION_TEXT);
-    print_json_member(",\n ", "system", findings->system.sysname);
+    print_json_member(",\n ", "system", findings->system.name);
     print_json_member(", ", "kernel", findings->system.release);
     print_json_member(", ", "machine", findings->system.machine);
-    printf(", \"cpus\": %ld", sysconf(_SC_NPROCESSORS_ONLN));
+    printf(", \"cpus\": %ld", findings->system.cpus);
     print_json_member(",\n ", "engine", findings->chosen);
     print_json_member(", ", "reason", findings->reason);
     printf(",\n \"limits\": [");

@@ -10,11 +10,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
-#include <unistd.h>
 
 #include "access_log.h"
 #include "command.h"
+#include "system.h"
 
 /* Of the descriptors that the process may have, one in so many may be a file that is kept open. */
 #define OPEN_FILES_SHARE 8u
@@ -37,11 +36,7 @@ struct serve {
 /* Descriptors are for connections first. */
 static uint32_t open_files(uint32_t workers)
 {
-    struct rlimit limit;
-    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_max == RLIM_INFINITY) {
-        return OPEN_FILES_MAX;
-    }
-    rlim_t share = limit.rlim_max / OPEN_FILES_SHARE / workers;
+    uint64_t share = system_descriptors_max() / OPEN_FILES_SHARE / workers;
     return share < 1 ? 1 : share > OPEN_FILES_MAX ? OPEN_FILES_MAX : (uint32_t)share;
 }
 

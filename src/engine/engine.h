@@ -152,6 +152,7 @@ extern const struct gi_engine_impl gi_engine_epoll;
 extern const struct gi_engine_impl gi_engine_kqueue;
 extern const struct gi_engine_impl gi_engine_poll;
 extern const struct gi_engine_impl gi_engine_select;
+extern const struct gi_engine_impl gi_engine_iocp;
 extern const struct gi_engine_impl gi_engine_sim;
 
 /** The socket calls of the operating system. */

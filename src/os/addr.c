@@ -6,19 +6,15 @@
  */
 #include <gori/addr.h>
 
-#include <arpa/inet.h>
 #include <gori/error.h>
-#include <net/if.h>
-#include <netinet/in.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 
 #include "base/compiler.h"
+#include "os/names.h"
 
 #define HOST_BYTES 64 /* of an IP address with a scope, terminator included */
 #define UNIX_MARK  "unix:"
@@ -230,7 +226,7 @@ static size_t format_ipv6(const struct gori_addr *addr, char *text, size_t text_
     }
     char scope[IF_NAMESIZE];
     if (if_indextoname(name->sin6_scope_id, scope) == NULL) {
-        (void)snprintf(scope, sizeof(scope), "%u", name->sin6_scope_id);
+        (void)snprintf(scope, sizeof(scope), "%u", (unsigned)name->sin6_scope_id);
     }
     return clamp(snprintf(text, text_bytes, "[%s%%%s]:%u", host, scope, gori_addr_port(addr)));
 }

@@ -22,8 +22,10 @@ static const struct {
     {"[::1]:80", "[::1]:80", GORI_ADDR_IPV6, 80},
     {"[2001:DB8:0:0::1]:443", "[2001:db8::1]:443", GORI_ADDR_IPV6, 443},
     {"[::ffff:1.2.3.4]:1", "[::ffff:1.2.3.4]:1", GORI_ADDR_IPV6, 1},
+#if __has_include(<net/if.h>) /* where the first interface is called so */
     {"[fe80::1%lo]:5", "[fe80::1%lo]:5", GORI_ADDR_IPV6, 5},
     {"[fe80::1%1]:5", "[fe80::1%lo]:5", GORI_ADDR_IPV6, 5},
+#endif
     {"*:8080", "[::]:8080", GORI_ADDR_IPV6, 8080},
     {"unix:/run/x.sock", "unix:/run/x.sock", GORI_ADDR_UNIX, 0},
     {"unix:x:1", "unix:x:1", GORI_ADDR_UNIX, 0},

@@ -71,7 +71,7 @@ int gi_os_set_reset_on_close(int fd);
 int gi_os_shutdown_send(int fd);
 int gi_os_local_addr(int fd, struct gori_addr *ret_addr);
 int gi_os_peer_addr(int fd, struct gori_addr *ret_addr);
-void gi_os_close(int fd);
+void gi_os_close(int fd); /* of a socket; see gi_os_close_file */
 
 /* Moving bytes without waiting (socket_io.c, send_file.c) -------------------------------- */
 
@@ -194,5 +194,8 @@ int gi_os_open_beneath(int root_fd, const char *path, int *ret_fd, struct gori_f
 int gi_os_stat_beneath(int root_fd, const char *path, struct gori_file_info *ret_info);
 
 int64_t gi_os_read_at(int fd, void *data, size_t size, uint64_t offset);
+
+/** Closes a file or a root; not every system closes them as it closes sockets. */
+void gi_os_close_file(int fd);
 
 #endif

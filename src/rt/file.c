@@ -49,7 +49,7 @@ int gori_root_open(const struct gori_allocator *allocator, const char *path,
 void gori_root_close(struct gori_root *root)
 {
     if (root != NULL) {
-        gi_os_close(root->descriptor);
+        gi_os_close_file(root->descriptor);
         gi_free(root->allocator, root, sizeof(*root));
     }
 }
@@ -107,7 +107,7 @@ void gori_file_unref(struct gori_file *file)
     uint32_t before = gi_atomic_u32_sub(&file->references, 1, GI_ACQ_REL);
     GI_ASSERT(before != 0);
     if (before == 1) {
-        gi_os_close(file->descriptor);
+        gi_os_close_file(file->descriptor);
         gi_free(file->allocator, file, sizeof(*file));
     }
 }

@@ -6,6 +6,7 @@
 #include "rt/send_queue.h"
 
 #include <gori/error.h>
+#include <lib/system.h>
 #include <lib/test.h>
 
 #include "base/alloc.h"
@@ -280,20 +281,15 @@ GT_TEST(failed_pushes_change_nothing)
     end(&f);
 }
 
-static struct gori_file *make_file(struct gori_root **ret_root, char *folder, uint64_t size)
+static struct gori_file *make_file(struct gori_root **ret_root, size_t size)
 {
-    char path[128];
-    GT_CHECK(mkdtemp(folder) != NULL);
-    snprintf(path, sizeof(path), "%s/file", folder);
-    FILE *out = fopen(path, "wb");
-    GT_CHECK(out != NULL);
-    GT_EQUAL(ftruncate(fileno(out), (off_t)size), 0);
-    fclose(out);
+    char folder[GT_FOLDER_BYTES];
+    gt_make_folder(folder);
+    gt_write_file(folder, "file", NULL, size);
     struct gori_file *file;
     GT_EQUAL(gori_root_open(NULL, folder, ret_root), 0);
     GT_EQUAL(gori_root_open_file(*ret_root, "file", &file), 0);
-    GT_EQUAL(unlink(path), 0);
-    GT_EQUAL(rmdir(folder), 0);
+    gt_remove_folder(folder, "file");
     return file;
 }
 
@@ -301,10 +297,9 @@ GT_TEST(a_file_leaves_alone_and_in_parts)
 {
     struct fixture f;
     begin(&f);
-    char folder[] = "/tmp/gori_send_queue_XXXXXX";
     struct gori_root *root;
     uint64_t size = GI_SEND_FILE_BYTES * 2 + 10;
-    struct gori_file *file = make_file(&root, folder, size + 100);
+    struct gori_file *file = make_file(&root, size + 100);
     copy(&f, 10);
     GT_EQUAL(gi_send_queue_push_file(&f.queue, &f.pools, file, 100, size), 0);
     GT_EQUAL(f.queue.bytes, 10 + GI_SEND_FILE_COST);

@@ -7,14 +7,11 @@
 #include "rt/session.h"
 
 #include <lib/session_fixture.h>
+#include <lib/system.h>
 
 /* The body of a test follows; it runs once per engine. */
-#define SESSION_TEST(name)                                                                         \
-    static void name(const char *engine);                                                          \
-    GT_TEST(name##_sim)                                                                            \
-    {                                                                                              \
-        name("sim");                                                                               \
-    }                                                                                              \
+#if __has_include(<sys/epoll.h>)
+#define SESSION_TEST_SYSTEM(name)                                                                  \
     GT_TEST(name##_epoll)                                                                          \
     {                                                                                              \
         name("epoll");                                                                             \
@@ -22,7 +19,22 @@
     GT_TEST(name##_io_uring)                                                                       \
     {                                                                                              \
         name("io_uring");                                                                          \
+    }
+#else
+#define SESSION_TEST_SYSTEM(name)                                                                  \
+    GT_TEST(name##_iocp)                                                                           \
+    {                                                                                              \
+        name("iocp");                                                                              \
+    }
+#endif
+
+#define SESSION_TEST(name)                                                                         \
+    static void name(const char *engine);                                                          \
+    GT_TEST(name##_sim)                                                                            \
+    {                                                                                              \
+        name("sim");                                                                               \
     }                                                                                              \
+    SESSION_TEST_SYSTEM(name)                                                                      \
     static void name(const char *engine)
 
 static size_t echo(struct fixture *f, struct gori_session *session, struct gori_slice bytes)
@@ -578,20 +590,13 @@ SESSION_TEST(destroy_closes_what_is_open)
 
 static struct gori_file *open_file(size_t size, struct gori_root **ret_root)
 {
-    char folder[] = "/tmp/gori_session_XXXXXX";
-    char path[128];
-    GT_CHECK(mkdtemp(folder) != NULL);
-    snprintf(path, sizeof(path), "%s/file", folder);
-    FILE *out = fopen(path, "wb");
-    GT_CHECK(out != NULL);
-    uint8_t *bytes = pattern(size);
-    GT_EQUAL(fwrite(bytes, 1, size, out), size);
-    fclose(out);
+    char folder[GT_FOLDER_BYTES];
+    gt_make_folder(folder);
+    gt_write_file(folder, "file", pattern(size), size);
     struct gori_file *file;
     GT_EQUAL(gori_root_open(NULL, folder, ret_root), 0);
     GT_EQUAL(gori_root_open_file(*ret_root, "file", &file), 0);
-    GT_EQUAL(unlink(path), 0);
-    GT_EQUAL(rmdir(folder), 0);
+    gt_remove_folder(folder, "file");
     return file;
 }
 

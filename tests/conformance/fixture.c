@@ -4,22 +4,10 @@
  */
 #include "conformance/fixture.h"
 
-#include <dirent.h>
 #include <stdarg.h>
 
 #include "engine/sim/sim.h"
-
-static int count_descriptors(void)
-{
-    DIR *directory = opendir("/proc/self/fd");
-    GT_CHECK(directory != NULL);
-    int count = 0;
-    while (readdir(directory) != NULL) {
-        count++;
-    }
-    closedir(directory);
-    return count;
-}
+#include "lib/system.h"
 
 void fixture_open(struct fixture *fixture)
 {
@@ -27,7 +15,7 @@ void fixture_open(struct fixture *fixture)
     if (fixture->engine == NULL) {
         fixture->engine = "epoll";
     }
-    fixture->descriptors = count_descriptors();
+    fixture->descriptors = gt_open_descriptors();
     gi_fault_alloc_init(&fixture->memory, NULL);
     fixture->config.allocator = &fixture->memory.allocator;
     fixture->config.engine = fixture->engine;
@@ -48,7 +36,7 @@ void fixture_close(struct fixture *fixture)
     if (fixture->sim != NULL) {
         gi_sim_destroy(fixture->sim);
     }
-    GT_EQUAL(count_descriptors(), fixture->descriptors);
+    GT_EQUAL(gt_open_descriptors(), fixture->descriptors);
 }
 
 void fixture_turn(struct fixture *fixture)

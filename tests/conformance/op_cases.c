@@ -2,9 +2,8 @@
 /*
  * Conformance of operations: the ten rules of <gori/op.h>, one or more cases for each.
  */
-#include <fcntl.h>
-
 #include "conformance/fixture.h"
+#include "lib/system.h"
 
 /* Rules 4 and 5: a call must not call back.  CALL wraps every submit. */
 #define CALL(fixture, expression)                                                                  \
@@ -53,16 +52,6 @@ static void peer_expect_end(struct fixture *fixture, struct gt_peer *peer)
     int64_t result;
     FIXTURE_UNTIL(fixture, (result = gt_peer_recv(peer, &byte, 1)) != GORI_EAGAIN);
     GT_EQUAL(result, 0);
-}
-
-static int make_file(const void *data, size_t size)
-{
-    char path[] = "/tmp/gori-conformance-XXXXXX";
-    int file = mkstemp(path);
-    GT_CHECK(file >= 0);
-    unlink(path);
-    GT_EQUAL(write(file, data, size), size);
-    return file;
 }
 
 GT_TEST(a_receive_takes_what_is_there)
@@ -573,7 +562,7 @@ GT_TEST(a_file_to_who_is_gone_fails_without_a_signal)
     struct pair pair;
     struct probe probe;
     static uint8_t data[1 << 20];
-    int file = make_file(data, sizeof(data));
+    int file = gt_make_file(data, sizeof(data));
     fixture_open(&fixture);
     pair_open(&fixture, &pair);
     fixture_reset(pair.peer);
@@ -589,7 +578,7 @@ GT_TEST(a_file_to_who_is_gone_fails_without_a_signal)
     GT_CHECK(result == GORI_EPIPE || result == GORI_ECONNRESET);
     pair_close(&pair);
     fixture_close(&fixture);
-    close(file);
+    gt_close_file(file);
 }
 
 GT_TEST(a_half_closed_connection_still_receives)
@@ -870,7 +859,7 @@ GT_TEST(a_range_of_a_file_arrives_whole)
     struct probe probe;
     static uint8_t data[2 << 20];
     fixture_fill(data, sizeof(data), 11, 0);
-    int file = make_file(data, sizeof(data));
+    int file = gt_make_file(data, sizeof(data));
     fixture_open(&fixture);
     pair_open(&fixture, &pair);
     probe_init(&fixture, &probe);
@@ -887,7 +876,7 @@ GT_TEST(a_range_of_a_file_arrives_whole)
     FIXTURE_UNTIL(&fixture, probe.last == 1);
     pair_close(&pair);
     fixture_close(&fixture);
-    close(file);
+    gt_close_file(file);
 }
 
 GT_TEST(what_is_sent_with_more_to_come_arrives_before_it)
@@ -897,7 +886,7 @@ GT_TEST(what_is_sent_with_more_to_come_arrives_before_it)
     struct probe probe;
     static uint8_t data[100000];
     fixture_fill(data, sizeof(data), 13, 0);
-    int file = make_file(data, sizeof(data));
+    int file = gt_make_file(data, sizeof(data));
     fixture_open(&fixture);
     pair_open(&fixture, &pair);
     probe_init(&fixture, &probe);
@@ -912,7 +901,7 @@ GT_TEST(what_is_sent_with_more_to_come_arrives_before_it)
     FIXTURE_UNTIL(&fixture, probe.last == 1);
     pair_close(&pair);
     fixture_close(&fixture);
-    close(file);
+    gt_close_file(file);
 }
 
 GT_TEST(a_file_that_became_shorter_is_an_error_after_its_bytes)
@@ -922,7 +911,7 @@ GT_TEST(a_file_that_became_shorter_is_an_error_after_its_bytes)
     struct probe probe;
     static uint8_t data[1000];
     fixture_fill(data, sizeof(data), 12, 0);
-    int file = make_file(data, sizeof(data));
+    int file = gt_make_file(data, sizeof(data));
     fixture_open(&fixture);
     pair_open(&fixture, &pair);
     probe_init(&fixture, &probe);
@@ -933,7 +922,7 @@ GT_TEST(a_file_that_became_shorter_is_an_error_after_its_bytes)
     GT_EQUAL(probe.result, GORI_ETRUNCATED);
     pair_close(&pair);
     fixture_close(&fixture);
-    close(file);
+    gt_close_file(file);
 }
 
 GT_TEST(a_file_send_can_be_cancelled)
@@ -942,7 +931,7 @@ GT_TEST(a_file_send_can_be_cancelled)
     struct pair pair;
     struct probe probe;
     static uint8_t data[8 << 20];
-    int file = make_file(data, sizeof(data));
+    int file = gt_make_file(data, sizeof(data));
     fixture_open(&fixture);
     pair_open(&fixture, &pair);
     probe_init(&fixture, &probe);
@@ -955,7 +944,7 @@ GT_TEST(a_file_send_can_be_cancelled)
     GT_EQUAL(probe.result, GORI_ECANCELED);
     pair_close(&pair);
     fixture_close(&fixture);
-    close(file);
+    gt_close_file(file);
 }
 
 /* One sender that never stops must not keep another from being heard, nor timers from firing. */

@@ -9,15 +9,35 @@
 #ifndef GT_HTTP1_CUT_H
 #define GT_HTTP1_CUT_H
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#if __has_include(<sys/mman.h>)
 #include <sys/mman.h>
+#endif
 
 #include "proto/http1.h"
 
 #define GI_FENCED_SIZE_MAX  ((size_t)1 << 18)
 #define GI_TEST_HEADERS_MAX 128
+
+/** Memory of GI_FENCED_SIZE_MAX bytes with a fence behind it; NULL when there is none. */
+static inline uint8_t *gi_make_fence(void)
+{
+#if __has_include(<sys/mman.h>)
+    const size_t page = 65536;
+    uint8_t *memory = (uint8_t *)mmap(NULL, GI_FENCED_SIZE_MAX + page, PROT_READ | PROT_WRITE,
+                                      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    bool made = memory != MAP_FAILED && mprotect(memory + GI_FENCED_SIZE_MAX, page, PROT_NONE) == 0;
+#else
+    /* No fence: other systems have the same parser, and look. */
+    static uint8_t memory[GI_FENCED_SIZE_MAX];
+    bool made = true;
+#endif
+    return made ? memory : NULL;
+}
 
 /** A copy of the bytes that ends where the fence begins.  The next copy takes its place. */
 static inline const uint8_t *gi_fenced(const void *bytes, size_t size)
@@ -25,16 +45,13 @@ static inline const uint8_t *gi_fenced(const void *bytes, size_t size)
     static uint8_t *g_fence;
 
     if (g_fence == NULL) {
-        const size_t page = 65536;
-        void *memory = mmap(NULL, GI_FENCED_SIZE_MAX + page, PROT_READ | PROT_WRITE,
-                            MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        uint8_t *memory = gi_make_fence();
 
-        if (memory == MAP_FAILED ||
-            mprotect((uint8_t *)memory + GI_FENCED_SIZE_MAX, page, PROT_NONE) != 0) {
+        if (memory == NULL) {
             perror("fence");
             abort();
         }
-        g_fence = (uint8_t *)memory + GI_FENCED_SIZE_MAX;
+        g_fence = memory + GI_FENCED_SIZE_MAX;
     }
     if (size > GI_FENCED_SIZE_MAX) {
         abort();

@@ -7,7 +7,7 @@
  *
  *  1. Every test runs in a process of its own with a timeout (60 s), so one that crashes or hangs
  *     is one failure, not the end of the run.  All that is particular to processes is in
- *     gt_run_apart.
+ *     process_posix.h and process_windows.h.
  *  2. A failed check prints file:line and ends its test.  Checks work on any thread of the test and
  *     never compile out.
  *  3. A test that returns leaves by exit(), so that the leak sanitizer looks; what processes it
@@ -19,17 +19,20 @@
 #define GT_TEST_H
 
 #include <errno.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#if __has_include(<sys/wait.h>)
+#include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
+#endif
 
 #define GT_STATUS_FAILED  1
 #define GT_STATUS_SKIPPED 77
@@ -47,10 +50,18 @@ struct gt_state {
     struct gt_test **tail;
     unsigned timeout_seconds;
     bool no_fork;
+    bool is_child;        /* where processes do not fork: run one test, say nothing of it */
+    unsigned dies_wanted; /* and in it the statement of this GT_DIES, counted from 1; or 0 */
+    unsigned dies_count;
+    const char *running; /* the test */
 };
 
-/* Weak: one for all files of a test program. */
+/* One for all files of a test program. */
+#ifdef __declspec
+__declspec(selectany) struct gt_state gt_state = {0};
+#else
 __attribute__((weak)) struct gt_state gt_state;
+#endif
 
 /** Defines a test; its body follows. */
 #define GT_TEST(test_name)                                                                         \
@@ -178,119 +189,22 @@ static inline void gt_register(struct gt_test *test)
     gt_state.tail = &test->next;
 }
 
-/* For GT_DIES: the child's complaint is what we want, so nobody needs to see it, or its core. */
-static inline int gt_fork_silently(void)
-{
-    fflush(NULL);
-    int pid = (int)fork();
-    if (pid == 0) {
-        struct rlimit no_core = {0, 0};
-        (void)setrlimit(RLIMIT_CORE, &no_core);
-        (void)signal(SIGABRT, SIG_DFL);
-        if (freopen("/dev/null", "w", stderr) == NULL) {
-            _exit(GT_STATUS_FAILED);
-        }
-    }
-    return pid;
-}
-
-static inline void gt_died(const char *file, int line, const char *statement, int pid)
-{
-    int status = 0;
-    if (pid < 0 || waitpid(pid, &status, 0) != pid) {
-        gt_fail(file, line, "cannot run a process");
-    }
-    if (!WIFSIGNALED(status) || WTERMSIG(status) != SIGABRT) {
-        fprintf(stderr, "%s:%d: did not abort\n", file, line);
-        gt_fail(file, line, statement);
-    }
-}
-
-static inline double gt_now_seconds(void)
-{
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
-}
-
-/* Waits for the child until the deadline; false when it is still there.  SIGCHLD is blocked. */
-static inline bool gt_wait_until(pid_t pid, const sigset_t *signals, double deadline, int *status)
-{
-    while (waitpid(pid, status, WNOHANG) != pid) {
-        double left = deadline - gt_now_seconds();
-        if (left <= 0) {
-            return false;
-        }
-        struct timespec timeout = {.tv_sec = (time_t)left,
-                                   .tv_nsec = (long)((left - (double)(time_t)left) * 1e9)};
-        (void)sigtimedwait(signals, NULL, &timeout);
-    }
-    return true;
-}
-
-/*
- * Runs one test in a process of its own and says how it ended: its exit status, or
- * GT_STATUS_FAILED with `ret_reason` filled.  The only function that knows about processes.
- */
-static inline int gt_run_apart(const struct gt_test *test, unsigned timeout_seconds,
-                               char *ret_reason, size_t reason_size)
-{
-    sigset_t signals;
-    sigset_t before;
-    sigemptyset(&signals);
-    sigaddset(&signals, SIGCHLD);
-    sigprocmask(SIG_BLOCK, &signals, &before);
-    fflush(NULL);
-    pid_t parent = getpid();
-    pid_t pid = fork();
-    if (pid == 0) {
-        /* A group of its own, so that whatever it starts ends with it; and it ends with us. */
-        (void)setpgid(0, 0);
-        (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-        sigprocmask(SIG_SETMASK, &before, NULL);
-        if (getppid() != parent) {
-            _exit(GT_STATUS_FAILED);
-        }
-        test->run();
-        exit(0);
-    }
-    if (pid > 0) {
-        (void)setpgid(pid, pid); /* here too: whoever comes first */
-    }
-    int status = 0;
-    bool ended =
-        pid > 0 && gt_wait_until(pid, &signals, gt_now_seconds() + timeout_seconds, &status);
-    if (pid > 0) {
-        (void)kill(-pid, SIGKILL);
-    }
-    if (pid > 0 && !ended) {
-        (void)waitpid(pid, &status, 0);
-    }
-    sigprocmask(SIG_SETMASK, &before, NULL);
-    if (pid < 0) {
-        snprintf(ret_reason, reason_size, "cannot fork: %s", strerror(errno));
-        return GT_STATUS_FAILED;
-    }
-    if (!ended) {
-        snprintf(ret_reason, reason_size, "no end after %u s", timeout_seconds);
-        return GT_STATUS_FAILED;
-    }
-    if (WIFSIGNALED(status)) {
-        snprintf(ret_reason, reason_size, "killed by signal %d, %s", WTERMSIG(status),
-                 strsignal(WTERMSIG(status)));
-        return GT_STATUS_FAILED;
-    }
-    if (WEXITSTATUS(status) > GT_STATUS_FAILED) {
-        snprintf(ret_reason, reason_size, "exit status %d", WEXITSTATUS(status));
-    }
-    return WEXITSTATUS(status);
-}
+#if __has_include(<sys/wait.h>)
+#include "lib/process_posix.h"
+#else
+#include "lib/process_windows.h"
+#endif
 
 static inline int gt_run_one(const struct gt_test *test)
 {
     char reason[128] = "a check failed";
     int status = 0;
     double start = gt_now_seconds();
+    gt_state.running = test->name;
+    if (gt_state.is_child) {
+        test->run();
+        exit(0);
+    }
     if (gt_state.no_fork) {
         test->run();
     } else {
@@ -346,6 +260,9 @@ static inline int gt_read_options(int argc, char **argv)
         }
         if (strcmp(option, "--no-fork") == 0) {
             gt_state.no_fork = true;
+        } else if (strncmp(option, "--child=", 8) == 0) {
+            gt_state.is_child = true;
+            gt_state.dies_wanted = (unsigned)strtoul(option + 8, NULL, 10);
         } else if (strncmp(option, "--timeout=", 10) == 0 && strtoul(option + 10, NULL, 10) > 0) {
             gt_state.timeout_seconds = (unsigned)strtoul(option + 10, NULL, 10);
         } else if (option[0] == '-' || !gt_is_known(option)) {

@@ -118,6 +118,11 @@ int gi_os_stat_beneath(int root_fd, const char *path, struct gori_file_info *ret
     return error;
 }
 
+void gi_os_close_file(int fd)
+{
+    gi_os_close(fd);
+}
+
 int64_t gi_os_read_at(int fd, void *data, size_t size, uint64_t offset)
 {
     size_t done = 0;

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the program itself asks of the operating system, beside what the library does for it: names
+ * for `gori doctor`, limits, a file to append to.  One file for each system: system_posix.c,
+ * system_windows.c.  Thread: any.
+ */
+#ifndef GORI_PROGRAM_SYSTEM_H
+#define GORI_PROGRAM_SYSTEM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <time.h>
+
+#define SYSTEM_NAME_BYTES 96
+
+/** What this machine is. */
+struct system_description {
+    char name[SYSTEM_NAME_BYTES];
+    char release[SYSTEM_NAME_BYTES];
+    char machine[SYSTEM_NAME_BYTES];
+    long cpus;
+};
+
+struct system_limit {
+    const char *name;
+    const char *text; /* what it bounds */
+    uint64_t soft;    /* UINT64_MAX: none */
+    uint64_t hard;
+};
+
+#define SYSTEM_LIMITS 2
+
+/** How many descriptors a process may come to have; UINT64_MAX when nobody counts. */
+uint64_t system_descriptors_max(void);
+
+void system_describe(struct system_description *ret_description);
+void system_limits(struct system_limit ret_limits[SYSTEM_LIMITS]);
+
+/** Opens a file for appending; no child process inherits it.  Result: a descriptor, or -1, errno.
+ */
+int system_open_append(const char *name);
+
+/** The parts of a time since 1970, in UTC.  False when it has none. */
+bool system_split_time(time_t seconds, struct tm *ret_parts);
+
+#endif

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What tests ask of the operating system beside peers: files, and how many descriptors are open.
+ * One file for each system: system_posix.c, system_windows.c.
+ * Thread: any.
+ */
+#ifndef GT_SYSTEM_H
+#define GT_SYSTEM_H
+
+#include <stddef.h>
+
+/** Descriptors (handles, sockets) that this process has open. */
+int gt_open_descriptors(void);
+
+/** An open file with that content and no name that stays, for struct gori_file_range. */
+int gt_make_file(const void *data, size_t size);
+void gt_close_file(int file);
+
+#define GT_FOLDER_BYTES 128
+
+/** Makes a new folder and tells its path. */
+void gt_make_folder(char path[GT_FOLDER_BYTES]);
+
+/** Writes a file into a folder; without `data` one of zeros that takes no room. */
+void gt_write_file(const char *folder, const char *name, const void *data, size_t size);
+
+/** Removes a file and its folder, of which it is the only one, now or when the test ends: not every
+ * system removes what is open. */
+void gt_remove_folder(const char *folder, const char *name);
+
+#endif

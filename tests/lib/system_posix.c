@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Files and descriptors for tests on a POSIX system; contract: system.h.
+ */
+#include "lib/system.h"
+
+#include <dirent.h>
+
+#include "lib/test.h"
+
+int gt_open_descriptors(void)
+{
+    DIR *directory = opendir("/proc/self/fd");
+    GT_CHECK(directory != NULL);
+    int count = 0;
+    while (readdir(directory) != NULL) {
+        count++;
+    }
+    closedir(directory);
+    return count;
+}
+
+int gt_make_file(const void *data, size_t size)
+{
+    char path[] = "/tmp/gori-test-XXXXXX";
+    int file = mkstemp(path);
+    GT_CHECK(file >= 0);
+    unlink(path);
+    GT_EQUAL(write(file, data, size), size);
+    return file;
+}
+
+void gt_close_file(int file)
+{
+    close(file);
+}
+
+void gt_make_folder(char path[GT_FOLDER_BYTES])
+{
+    snprintf(path, GT_FOLDER_BYTES, "/tmp/gori-test-XXXXXX");
+    GT_CHECK(mkdtemp(path) != NULL);
+}
+
+void gt_write_file(const char *folder, const char *name, const void *data, size_t size)
+{
+    char path[2 * GT_FOLDER_BYTES];
+    snprintf(path, sizeof(path), "%s/%s", folder, name);
+    FILE *stream = fopen(path, "wb");
+    GT_CHECK(stream != NULL);
+    GT_EQUAL(data == NULL || fwrite(data, 1, size, stream) == size, 1);
+    GT_EQUAL(fflush(stream), 0);
+    GT_EQUAL(ftruncate(fileno(stream), (off_t)size), 0);
+    GT_EQUAL(fclose(stream), 0);
+}
+
+void gt_remove_folder(const char *folder, const char *name)
+{
+    char path[2 * GT_FOLDER_BYTES];
+    snprintf(path, sizeof(path), "%s/%s", folder, name);
+    GT_EQUAL(unlink(path), 0);
+    GT_EQUAL(rmdir(folder), 0);
+}

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Files and handles for tests on Windows; contract: system.h.
+ */
+#include "lib/system.h"
+
+#include <windows.h>
+
+#include <winternl.h>
+
+#include "lib/test.h"
+#include "os/os.h"
+
+#define HANDLES_LOOKED_AT 4096u
+
+/* Winsock keeps some handles of its own from the first socket on. */
+static void start_winsock(void)
+{
+    int fd;
+    GT_EQUAL(gi_os_socket(GORI_ADDR_IPV4, 0, &fd), 0);
+    gi_os_close(fd);
+}
+
+/* What gori opens and must close.  Threads, events and the like come and go with the C library. */
+static bool is_ours(HANDLE handle)
+{
+    struct {
+        UNICODE_STRING name;
+        BYTE more[1024];
+    } type;
+    if (NtQueryObject(handle, ObjectTypeInformation, &type, sizeof(type), NULL) < 0) {
+        return false;
+    }
+    size_t count = type.name.Length / sizeof(WCHAR);
+    return (count == 4 && wcsncmp(type.name.Buffer, L"File", count) == 0) ||
+           (count == 12 && wcsncmp(type.name.Buffer, L"IoCompletion", count) == 0);
+}
+
+/* Counted by asking for each number: GetProcessHandleCount answers 0 under Wine 8. */
+int gt_open_descriptors(void)
+{
+    start_winsock();
+    int count = 0;
+    for (uintptr_t handle = 4; handle < HANDLES_LOOKED_AT; handle += 4) {
+        count += is_ours((HANDLE)handle) ? 1 : 0;
+    }
+    return count;
+}
+
+static HANDLE make_named(const char *path, DWORD flags, const void *data, size_t size)
+{
+    HANDLE file = CreateFileA(path, GENERIC_READ | GENERIC_WRITE | DELETE,
+                              FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE, NULL,
+                              CREATE_ALWAYS, flags, NULL);
+    GT_CHECK(file != INVALID_HANDLE_VALUE);
+    DWORD written = 0;
+    GT_CHECK(size == 0 || WriteFile(file, data, (DWORD)size, &written, NULL));
+    GT_EQUAL(written, size);
+    return file;
+}
+
+static void make_name(char path[GT_FOLDER_BYTES])
+{
+    char folder[MAX_PATH];
+    GT_CHECK(GetTempPathA(sizeof(folder), folder) > 0);
+    int size = snprintf(path, GT_FOLDER_BYTES, "%sgori-test-%llx", folder,
+                        (unsigned long long)gi_os_entropy());
+    GT_CHECK(size > 0 && size < GT_FOLDER_BYTES);
+}
+
+int gt_make_file(const void *data, size_t size)
+{
+    char path[GT_FOLDER_BYTES];
+    make_name(path);
+    return (int)(intptr_t)make_named(path, FILE_FLAG_DELETE_ON_CLOSE, data, size);
+}
+
+void gt_close_file(int file)
+{
+    CloseHandle((HANDLE)(intptr_t)file);
+}
+
+void gt_make_folder(char path[GT_FOLDER_BYTES])
+{
+    make_name(path);
+    GT_CHECK(CreateDirectoryA(path, NULL));
+}
+
+void gt_write_file(const char *folder, const char *name, const void *data, size_t size)
+{
+    char path[2 * GT_FOLDER_BYTES];
+    snprintf(path, sizeof(path), "%s/%s", folder, name);
+    HANDLE file = make_named(path, FILE_ATTRIBUTE_NORMAL, data, data == NULL ? 0 : size);
+    FILE_END_OF_FILE_INFO end = {.EndOfFile.QuadPart = (LONGLONG)size};
+    GT_CHECK(SetFileInformationByHandle(file, FileEndOfFileInfo, &end, sizeof(end)));
+    CloseHandle(file);
+}
+
+/* What is open goes when it is closed; the folder waits for that. */
+static char late_folder[GT_FOLDER_BYTES];
+
+static void remove_late_folder(void)
+{
+    (void)RemoveDirectoryA(late_folder);
+}
+
+void gt_remove_folder(const char *folder, const char *name)
+{
+    char path[2 * GT_FOLDER_BYTES];
+    snprintf(path, sizeof(path), "%s/%s", folder, name);
+    GT_CHECK(DeleteFileA(path));
+    if (!RemoveDirectoryA(folder)) {
+        snprintf(late_folder, sizeof(late_folder), "%s", folder);
+        atexit(remove_late_folder);
+    }
+}
