@@ -13,6 +13,7 @@ import argparse
 import json
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Optional, Sequence
 
@@ -77,6 +78,12 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     for parser_of_load in (*echoes, web):
         parser_of_load.add_argument("--pace", choices=("free", "step"), default="free",
                                     help="each connection by itself, or all together")
+    models = commands.add_parser("models", help="one server in three models: a loop per core, one "
+                                 "loop under a mutex, one loop and a lock-free map")
+    add_measuring_options(models)
+    models.add_argument("--workers", type=counts,
+                        help="default: 1 to the CPUs, and twice as many (oversubscribed)")
+    models.add_argument("--connections", type=int, default=200)
     resting = commands.add_parser("idle", help="what connections cost that do nothing")
     add_measuring_options(resting)
     resting.add_argument("--count", type=int, default=10000, help="idle connections")
@@ -164,6 +171,46 @@ def run_web(options: argparse.Namespace) -> bool:
     return run_scenario(options, scenario, settings_of(options, 1, 15))
 
 
+def model_settings(options: argparse.Namespace, workers: int) -> Settings:
+    """A CPU for each worker, as far as there are any; the last one is the load's as well."""
+    usable = sorted(os.sched_getaffinity(0))
+    return replace(settings_of(options, workers, 9), server_cpus=usable[:workers],
+                   load_cpus=usable[-1:])
+
+
+def caveats(cpus: int) -> list[str]:
+    """What the figures of a machine with so many CPUs can show, and what they cannot."""
+    lines = ["", "The ratio is CPU time per message to that of a loop per core: above 1, "
+             "sharing costs."]
+    if cpus < 4:
+        lines += [f"With {cpus} CPUs the load generator shares one with the workers once there are "
+                  f"{cpus}: then",
+                  "messages per second are its figure too. The ratio shows the price of locks,",
+                  "hand-offs and wake-ups between few threads; it cannot show caches that many",
+                  "cores fight over, where the models part further."]
+    return lines
+
+
+def run_models(options: argparse.Namespace) -> bool:
+    cpus = len(os.sched_getaffinity(0))
+    runs = []
+    for workers in options.workers or [*range(1, cpus + 1), 2 * cpus]:
+        settings = model_settings(options, workers)
+        generator = Generator(options.build / "bench", settings)
+        scenario = scenarios.models(options.build / "bench", options.connections, workers, cpus)
+        scenario = replace(scenario, contestants=named(scenario.contestants, options.only))
+        where = environment.record(options.build, list(settings.server_cpus),
+                                   list(settings.load_cpus))
+        if not runs:
+            print("\n".join(environment.summary(where)))
+        runs.append(rounds.run_case(generator, scenario, scenario.cases[0], settings))
+        found = result.result_json(scenario, runs, where, settings)
+        print("\n".join(report.case_lines(found, found["cases"][-1])), flush=True)
+    print("\n".join(caveats(cpus)))
+    keep(found, options)
+    return not any(run.errors(name) for run in runs for name in run.reports)
+
+
 def run_idle(options: argparse.Namespace) -> bool:
     settings = settings_of(options, 1, 7)
     where = environment.record(options.build, list(settings.server_cpus), list(settings.load_cpus))
@@ -208,7 +255,8 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
         except Failure as failure:
             print(f"compare: {failure}", file=sys.stderr)
             return 2
-    runners = {"echo": run_echo, "overhead": run_echo, "web": run_web, "idle": run_idle,
+    runners = {"models": run_models,
+               "echo": run_echo, "overhead": run_echo, "web": run_web, "idle": run_idle,
                "readiness": run_readiness, "timers": run_micro, "post": run_micro}
     try:
         if options.command == "chart":

@@ -45,7 +45,7 @@ web)
     peer need_web_server nginx
     peer need_web_server h2o
     ;;
-timers | post | readiness) ;;
+timers | post | readiness | models) ;;
 *) exit 0 ;; # nothing to measure: no set-up
 esac
 

@@ -121,6 +121,12 @@ def raw(folder: Path) -> list[Contestant]:
             echo_server("raw io_uring", "io_uring", folder / "raw_io_uring")]
 
 
+def models(folder: Path) -> list[Contestant]:
+    return [echo_server("per core", "epoll", folder / "model_per_core"),
+            echo_server("one loop, mutex", "epoll", folder / "model_mutex"),
+            echo_server("one loop, lock-free map", "epoll", folder / "model_lock_free")]
+
+
 def raw_poll(folder: Path) -> Contestant:
     return echo_server("raw poll", "poll", folder / "raw_poll")
 

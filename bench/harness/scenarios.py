@@ -55,6 +55,18 @@ ECHO_TARGETS = (
     Target("gori epoll", "libuv", 0.90),
 )
 
+MODELS_BASELINE = "per core"
+
+
+def models(folder: Path, connections: int, workers: int, cpus: int) -> Scenario:
+    """The same server in three models: what sharing between its threads costs."""
+    name = f"{workers} worker" + ("" if workers == 1 else "s")
+    if workers > cpus:
+        name += ", oversubscribed"
+    return Scenario("models", MODELS_BASELINE, contestants.models(folder),
+                    [Case(name, Work("echo", connections, ("--pace", "step")))])
+
+
 SMALL, LARGE, PIPELINED = "1 KiB", "64 KiB", "1 KiB, 16 pipelined"
 
 WEB_TARGETS = (
