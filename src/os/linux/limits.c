@@ -38,7 +38,7 @@ void gi_os_limits_get(struct gi_os_limits *ret_limits)
     };
 }
 
-static void raise_to_hard(int resource)
+static void raise_to_hard(unsigned resource)
 {
     struct rlimit limit;
     if (getrlimit(resource, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
