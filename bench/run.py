@@ -92,7 +92,8 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     asking.add_argument("--idle", type=counts, default=[100, 1000, 10000],
                         help="numbers of idle connections (default: 100,1000,10000)")
     for name, text in (("timers", "start, stop and restart among 1,000,000 timers"),
-                       ("post", "messages to a busy and to a sleeping loop")):
+                       ("post", "messages to a busy and to a sleeping loop"),
+                       ("jobs", "a job through a queue, stealing, fairness")):
         measured = commands.add_parser(name, help=text)
         add_measuring_options(measured)
         if name == "post":
@@ -257,7 +258,8 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
             return 2
     runners = {"models": run_models,
                "echo": run_echo, "overhead": run_echo, "web": run_web, "idle": run_idle,
-               "readiness": run_readiness, "timers": run_micro, "post": run_micro}
+               "readiness": run_readiness, "timers": run_micro, "post": run_micro,
+               "jobs": run_micro}
     try:
         if options.command == "chart":
             found = result.load(options.result)

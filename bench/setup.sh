@@ -45,7 +45,11 @@ web)
     peer need_web_server nginx
     peer need_web_server h2o
     ;;
-timers | post | readiness | models) ;;
+post)
+    peer need libuv1-dev
+    peer need c++=g++ libasio-dev
+    ;;
+timers | readiness | jobs | models) ;;
 *) exit 0 ;; # nothing to measure: no set-up
 esac
 

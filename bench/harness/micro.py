@@ -21,13 +21,17 @@ LIMIT_S = 60.0
 
 @dataclass(frozen=True)
 class Program:
-    """One micro bench.  A target is nanoseconds, or the name of the row that is the limit."""
+    """One micro bench.
+
+    A target is nanoseconds, or the name of the row that is the limit and the factor to it.
+    """
 
     name: str
     variants: tuple[str, ...]  # each a run of its own with this argument; "" is none
     uses_load_cpu: bool
-    targets: dict[str, float | str]
+    targets: dict[str, float | tuple[str, float]]
     also: tuple[str, ...] = ()  # further programs of the same subject, each a case of its own
+    peers: tuple[str, ...] = ()  # programs that add rows to each case, if they were built
 
 
 PROGRAMS = {
@@ -35,9 +39,16 @@ PROGRAMS = {
                       {"start": 60.0, "restart later": 60.0, "restart anywhere": 60.0,
                        "stop": 60.0}),
     "post": Program("micro_post", ("io_uring", "epoll"), True,
-                    {"busy loop: post": 100.0, "sleeping loop: post": "eventfd: write",
-                     "sleeping loop: until it runs": "eventfd: until it runs"},
-                    ("micro_wake",)),
+                    {"busy loop: post": 100.0,
+                     "busy loop: post and run": ("libuv, busy loop: post and run", 1 / 3),
+                     "sleeping loop: post": ("eventfd: write", 1.2),
+                     "sleeping loop: until it runs": ("eventfd: until it runs", 1.2)},
+                    ("micro_wake",), ("post_libuv", "post_asio")),
+    "jobs": Program("micro_jobs", ("",), True,
+                    {"same worker, own queue": 150.0, "same worker, two queues": 150.0,
+                     "balanced, with stealing": ("balanced, without stealing", 1.05),
+                     "fairness, the queue with the fewest":
+                         ("fairness, the queue with the most jobs", 1.5)}),
 }
 
 
@@ -49,8 +60,8 @@ def run(options: argparse.Namespace, settings: Settings, environment: dict) -> d
         raise Failure(f"{program.name} is not built: this gori has no such part yet")
     cases = [measure(program, [str(path), *filter(None, [variant])], variant or options.command,
                      settings) for variant in program.variants]
-    cases += [measure(program, [str(options.build / "bench" / name)], name, settings)
-              for name in program.also]
+    cases += [measure(replace(program, peers=()), [str(options.build / "bench" / name)], name,
+                      settings) for name in program.also]
     return envelope(options.command, "none", cases, environment, settings.as_json())
 
 
@@ -67,12 +78,16 @@ def pingpong(options: argparse.Namespace, settings: Settings, environment: dict)
 def measure(program: Program, command: list[str], case: str, settings: Settings,
             limit_s: float = LIMIT_S) -> dict:
     cpus = [*settings.server_cpus, *(settings.load_cpus if program.uses_load_cpu else [])]
+    folder = os.path.dirname(command[0])
+    peers = [[os.path.join(folder, peer)] for peer in program.peers
+             if os.access(os.path.join(folder, peer), os.X_OK)]
     figures: dict[str, list[float]] = {}
     for turn in range(settings.rounds):
         progress(f"{case}: round {turn + 1} of {settings.rounds}")
-        output = finish(command, limit_s, placed(cpus, settings.realtime))
-        for operation, nanoseconds in json.loads(output).items():
-            figures.setdefault(operation, []).append(nanoseconds)
+        for one in [command, *peers]:
+            output = finish(one, limit_s, placed(cpus, settings.realtime))
+            for operation, nanoseconds in json.loads(output).items():
+                figures.setdefault(operation, []).append(nanoseconds)
     progress("")
     found = [{"name": operation, "absent": None, "nanoseconds": asdict(Spread.of(values)),
               "rounds": values, "target": limit(program.targets.get(operation), figures)}
@@ -80,9 +95,13 @@ def measure(program: Program, command: list[str], case: str, settings: Settings,
     return {"name": case, "contestants": found, "verdicts": []}
 
 
-def limit(target: float | str | None, figures: dict[str, list[float]]) -> float | None:
-    """A target in nanoseconds, also where it was given as another row."""
-    return median(figures[target]) if isinstance(target, str) else target
+def limit(target: float | tuple[str, float] | None,
+          figures: dict[str, list[float]]) -> float | None:
+    """A target in nanoseconds, also where it was given in terms of another row."""
+    if not isinstance(target, tuple):
+        return target
+    row_name, factor = target
+    return median(figures[row_name]) * factor if row_name in figures else None
 
 
 def row(entry: dict) -> list[str]:

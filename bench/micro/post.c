@@ -8,6 +8,7 @@
  * least that the kernel offers, an eventfd written here and waited for with epoll there. "until
  * it runs" includes the waking of a thread on another CPU and is far more noisy than the call.
  */
+#include "cpus.h"
 #include "micro.h"
 
 #include <errno.h>
@@ -27,8 +28,7 @@ enum { BURST = 10000, BURSTS = 50, WAKES = 1000 };
 
 struct bench {
     const char *engine;
-    size_t sender_cpu;
-    size_t receiver_cpu;
+    struct micro_cpus cpus;           /* the sender takes the last one */
     _Atomic(struct gori_loop *) loop; /* set once it is there */
     _Atomic bool keep_busy;
     _Atomic uint32_t run_count;
@@ -57,33 +57,11 @@ static void check(const char *what, int error)
     }
 }
 
-/* The first and the last CPU that this process may use, which it knows as long as it uses all. */
-static void find_cpus(struct bench *bench)
-{
-    cpu_set_t usable;
-    CPU_ZERO(&usable);
-    (void)sched_getaffinity(0, sizeof usable, &usable);
-    for (size_t cpu = CPU_SETSIZE; cpu-- > 0;) {
-        if (CPU_ISSET(cpu, &usable)) {
-            bench->sender_cpu = cpu > bench->sender_cpu ? cpu : bench->sender_cpu;
-            bench->receiver_cpu = cpu;
-        }
-    }
-}
-
-static void take_cpu(size_t cpu)
-{
-    cpu_set_t one;
-    CPU_ZERO(&one);
-    CPU_SET(cpu, &one);
-    (void)pthread_setaffinity_np(pthread_self(), sizeof one, &one);
-}
-
 static void *run_loop(void *argument)
 {
     struct bench *bench = argument;
     struct gori_loop *loop;
-    take_cpu(bench->receiver_cpu);
+    micro_take_cpu(bench->cpus.first);
     struct gori_loop_config config = {.engine = bench->engine};
     check("gori_loop_create", gori_loop_create(&config, &loop));
     atomic_store(&bench->loop, loop);
@@ -179,7 +157,7 @@ static void *run_sleeper(void *argument)
 {
     struct sleeper *sleeper = argument;
     struct epoll_event event;
-    take_cpu(sleeper->cpu);
+    micro_take_cpu(sleeper->cpu);
     while (epoll_wait(sleeper->poller, &event, 1, -1) == 1) {
         atomic_store_explicit(&sleeper->woken_ns, micro_now_ns(), memory_order_release);
     }
@@ -193,7 +171,7 @@ static struct wake_figures measure_kernel_wake(const struct bench *bench)
     static struct sleeper sleeper;
     struct epoll_event event = {.events = EPOLLIN | EPOLLET};
     pthread_t thread;
-    sleeper.cpu = bench->receiver_cpu;
+    sleeper.cpu = bench->cpus.first;
     sleeper.event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     sleeper.poller = epoll_create1(EPOLL_CLOEXEC);
     if (epoll_ctl(sleeper.poller, EPOLL_CTL_ADD, sleeper.event, &event) < 0 ||
@@ -218,11 +196,11 @@ int main(int argc, char **argv)
     static struct bench bench;
     bench.engine = argc > 1 ? argv[1] : "auto";
     pthread_t thread;
-    find_cpus(&bench);
+    bench.cpus = micro_find_cpus();
     if (pthread_create(&thread, NULL, run_loop, &bench) != 0) {
         return 1;
     }
-    take_cpu(bench.sender_cpu);
+    micro_take_cpu(bench.cpus.last);
     while (atomic_load(&bench.loop) == NULL) {
         (void)sched_yield();
     }

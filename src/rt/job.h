@@ -139,6 +139,9 @@ static inline struct gi_job_worker *gi_job_worker_at(struct gori_job_scheduler *
 /** Puts a queue that the caller owns where a worker finds it, and wakes one if that is needed. */
 void gi_job_place(struct gori_job_queue *queue);
 
+/** The same, but into the shared queue in any case. */
+void gi_job_share(struct gori_job_queue *queue);
+
 /** Ends a queue that the caller owns: what waits is dropped. */
 void gi_job_queue_end(struct gori_job_queue *queue);
 

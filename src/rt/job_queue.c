@@ -65,7 +65,7 @@ int gori_job_queue_create(struct gori_job_scheduler *scheduler,
     return 0;
 }
 
-static void put_into_shared(struct gori_job_queue *queue)
+void gi_job_share(struct gori_job_queue *queue)
 {
     struct gori_job_scheduler *scheduler = queue->scheduler;
     gi_os_monitor_lock(&scheduler->lock);
@@ -80,7 +80,7 @@ void gi_job_place(struct gori_job_queue *queue)
     struct gori_job_scheduler *scheduler = queue->scheduler;
     struct gi_job_worker *self = gi_job_worker_self();
     if (self == NULL || self->scheduler != scheduler || !gi_run_queue_push(&self->queue, queue)) {
-        put_into_shared(queue);
+        gi_job_share(queue);
         return;
     }
     /* After the push the queue may be anywhere, and gone. */

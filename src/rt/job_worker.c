@@ -16,6 +16,9 @@
  * parked worker at most is the sentinel: it looks every GI_JOB_PATIENCE as long as any worker is
  * not parked.  When it finds work or is woken, it gives the post up, and wakes another if anything
  * waits anywhere.
+ *  W7  Queues that feed themselves never leave a worker idle, so stealing does not spread them.
+ * When it looks into the shared queue, a worker that has more than its part of all that waits puts
+ *      the excess there, for those that have less.
  *
  * A thread waits in its sleeper's monitor; a loop in its engine, with a timer when it is the
  * sentinel.  Thread: the worker's.
@@ -139,13 +142,49 @@ static struct gori_job_queue *search(struct gi_job_worker *worker)
     return steal(worker);
 }
 
+/* How many more wait here than a worker has on average. */
+static uint32_t excess_of(struct gi_job_worker *worker)
+{
+    struct gori_job_scheduler *scheduler = worker->scheduler;
+    uint32_t workers = gi_atomic_u32_load(&scheduler->worker_count, GI_ACQUIRE);
+    uint32_t in_use = gi_atomic_u32_load(&scheduler->workers_in_use, GI_RELAXED);
+    uint32_t sum = 0;
+    for (uint32_t i = 0; i < workers; i++) {
+        sum += gi_run_queue_count(&gi_job_worker_at(scheduler, i)->queue);
+    }
+    uint32_t own = gi_run_queue_count(&worker->queue);
+    uint32_t fair = sum / in_use + 1;
+    return own > fair ? own - fair : 0;
+}
+
+/* W7.  False: there is nothing to give. */
+static bool give_excess(struct gi_job_worker *worker)
+{
+    struct gori_job_scheduler *scheduler = worker->scheduler;
+    if (scheduler->config.no_stealing) {
+        return false;
+    }
+    uint32_t excess = gi_min_u32(excess_of(worker), SHARED_TAKE_MAX);
+    uint32_t given = 0;
+    for (struct gori_job_queue *queue;
+         given < excess && (queue = gi_run_queue_pop(&worker->queue)) != NULL; given++) {
+        gi_job_share(queue);
+    }
+    return given > 0;
+}
+
+static struct gori_job_queue *look_outside(struct gi_job_worker *worker)
+{
+    worker->shared_seen = worker->now;
+    return give_excess(worker) ? NULL : take_shared(worker);
+}
+
 static struct gori_job_queue *find(struct gi_job_worker *worker)
 {
     struct gori_job_queue *queue = NULL;
     uint64_t slices = gi_atomic_u64_load(&worker->shared.figures.slices, GI_RELAXED);
     if (slices % SHARED_EVERY == 0 || worker->now - worker->shared_seen >= SHARED_AFTER) {
-        worker->shared_seen = worker->now;
-        queue = take_shared(worker);
+        queue = look_outside(worker);
     }
     if (queue == NULL) {
         queue = gi_run_queue_pop(&worker->queue);

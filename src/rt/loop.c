@@ -236,13 +236,23 @@ static uint32_t run_tasks(struct gori_loop *loop)
     return count;
 }
 
+static bool has_news(const struct gori_loop *loop)
+{
+    return !gi_mailbox_is_empty(&loop->shared.mailbox) ||
+           (loop->job_worker != NULL && gi_job_worker_has_news(loop->job_worker)) ||
+           gi_atomic_bool_load(&loop->shared.stop, GI_ACQUIRE);
+}
+
 /* Whether the loop may wait; its sleep has then begun. */
 static bool prepare_sleep(struct gori_loop *loop)
 {
+    /* Looks before it says so: a busy loop that seemed asleep for a moment would be woken in vain.
+     */
+    if (has_news(loop)) {
+        return false;
+    }
     gi_sleep_begin(&loop->shared.sleep);
-    bool has_jobs = loop->job_worker != NULL && gi_job_worker_has_news(loop->job_worker);
-    if (gi_mailbox_is_empty(&loop->shared.mailbox) && !has_jobs &&
-        !gi_atomic_bool_load(&loop->shared.stop, GI_ACQUIRE)) {
+    if (!has_news(loop)) {
         return true;
     }
     gi_sleep_end(&loop->shared.sleep);
