@@ -100,6 +100,9 @@ bool gi_iocp_absorb(struct gi_iocp *iocp, struct gi_iocp_request *request, size_
     if (error == GORI_ECANCELED && !gi_iocp_is_ending(op)) {
         error = GORI_ECONNABORTED; /* nobody here asked for it */
     }
+    if (error == GORI_ECLOSED && (op->kind == GORI_OP_SEND || op->kind == GORI_OP_SEND_FILE)) {
+        error = GORI_EPIPE; /* it was connected, and is not any more */
+    }
     if (error == 0 && op->kind == GORI_OP_RECV_MULTI && !gi_iocp_is_ending(op)) {
         gi_iocp_requests_release(&iocp->requests, request);
         op->flags |= GI_IOCP_READABLE;
