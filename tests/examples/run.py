@@ -104,6 +104,55 @@ class Examples(unittest.TestCase):
         first.close()
         self.assertEqual(example.stop(), 0)
 
+    def test_chat_rooms(self):
+        example = Example(self, "chat_rooms")
+        people = [example.connect() for _ in range(4)]
+        files = [one.makefile("rb") for one in people]
+        for i, one in enumerate(people):  # two in each of two rooms
+            one.sendall(b"%d\n" % (i % 2))
+        # A room may not have heard yet who is there: what one says to himself nobody gets, so
+        # the first says a word until the other has it.
+        for first, other in ((0, 2), (1, 3)):
+            people[other].settimeout(0.05)
+            heard = b""
+            while not heard:
+                people[first].sendall(b"ping %d\n" % first)
+                try:
+                    heard = people[other].recv(1, socket.MSG_PEEK)
+                except TimeoutError:
+                    continue
+            people[other].settimeout(PATIENCE)
+        for i in range(50):
+            people[0].sendall(b"line %d\n" % i)
+        expected = 0
+        while expected < 50:
+            line = files[2].readline()
+            if line.startswith(b"line"):
+                self.assertEqual(line, b"line %d\n" % expected)
+                expected += 1
+            else:
+                self.assertEqual(line, b"ping 0\n")
+        people[1].sendall(b"bye\n")
+        while (line := files[3].readline()) != b"bye\n":
+            self.assertEqual(line, b"ping 1\n")
+        for file in files:
+            file.close()
+        self.assertEqual(example.stop(), 0)
+
+    def test_worker_pool(self):
+        example = Example(self, "worker_pool")
+        slow = example.connect()
+        slow.sendall(b"18446744073709551557\n")  # a prime: takes seconds
+        quick = example.connect()
+        quick.sendall(b"91\n8\n97\n")
+        lines = quick.makefile("rb")
+        answers = sorted(lines.readline() for _ in range(3))
+        self.assertEqual(answers, [b"2\n", b"7\n", b"97\n"])
+        lines.close()
+        slow.close()
+        quick.close()
+        self.assertEqual(example.stop(), 0)
+
     def test_static_site(self):
         with tempfile.TemporaryDirectory() as folder:
             (pathlib.Path(folder) / "index.html").write_bytes(b"<title>here</title>")
