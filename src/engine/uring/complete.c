@@ -16,6 +16,9 @@
 /* Vain cancels of one operation in a row, after which it is asked again only when it shows life. */
 #define CANCEL_TRIES_MAX 64
 
+/* Vain cancels of what is in flight on a closing handle, after which all of it is asked to end. */
+#define CLOSE_TRIES_BY_NAME 4
+
 /* Errors in a row of an accept that no peer can cause: at the first it becomes single-shot, after
  * the last it ends. */
 #define ACCEPT_TRIES_SINGLE 3
@@ -43,6 +46,7 @@ static inline void release_op(struct gi_uring *uring, uint32_t index, const stru
     struct gori_handle *handle = op->handle;
     GI_ASSERT(handle->in_flight > 0);
     handle->in_flight--;
+    *gi_uring_note_of(op) = NULL;
     uring->ops_in_flight--;
     if (GI_UNLIKELY(gi_uring_slots_at(&uring->slots, index)->queue != GI_URING_QUEUE_NONE)) {
         gi_uring_slots_remove(&uring->slots, index); /* its cancel was to be asked for again */
@@ -330,6 +334,15 @@ static bool complete_accept(struct gi_uring *uring, const struct event *event,
     return true;
 }
 
+/* A cancel of all on a descriptor is done, or one of one was in vain; while something is left
+ * there, it is asked (again) for all. */
+static void ask_handle_again(struct gi_uring *uring, uint32_t index)
+{
+    if (gi_uring_slots_at(&uring->slots, index)->queue == GI_URING_QUEUE_NONE) {
+        gi_uring_slots_push(&uring->slots, GI_URING_QUEUE_REDO, index);
+    }
+}
+
 /* A cancel of one operation was in vain.  Its victim ends by itself soon, or is asked again. */
 static void complete_cancel(struct gi_uring *uring, uint64_t user_data)
 {
@@ -339,18 +352,27 @@ static void complete_cancel(struct gi_uring *uring, uint64_t user_data)
         !(slot->flags & GI_URING_SLOT_KERNEL)) {
         return;
     }
+    const struct gori_handle *handle = ((const struct gori_op *)slot->owner)->handle;
+    if (handle->state == GI_HANDLE_CLOSING) {
+        /* Counted by the handle: an operation that shows life begins anew. */
+        struct gi_uring_slot *handle_slot = gi_uring_handle_slot(uring, handle);
+        if (++handle_slot->tries <= CLOSE_TRIES_BY_NAME) {
+            gi_uring_slots_push(&uring->slots, GI_URING_QUEUE_REDO, index);
+        } else {
+            ask_handle_again(uring, handle->slot);
+        }
+        return;
+    }
     if (slot->tries < CANCEL_TRIES_MAX) {
         slot->tries++;
         gi_uring_slots_push(&uring->slots, GI_URING_QUEUE_REDO, index);
     }
 }
 
-/* A cancel of all on a descriptor is done; while something is left there, it is asked again. */
 static void complete_cancel_handle(struct gi_uring *uring, uint64_t user_data)
 {
-    struct gi_uring_slot *slot = gi_uring_slots_find(&uring->slots, user_data);
-    if (slot != NULL && slot->queue == GI_URING_QUEUE_NONE) {
-        gi_uring_slots_push(&uring->slots, GI_URING_QUEUE_REDO, gi_user_data_slot(user_data));
+    if (gi_uring_slots_find(&uring->slots, user_data) != NULL) {
+        ask_handle_again(uring, gi_user_data_slot(user_data));
     }
 }
 

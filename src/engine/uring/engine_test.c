@@ -139,6 +139,38 @@ GT_TEST(close_with_everything_in_flight_ends_each_once)
     fixture_fini(&fixture);
 }
 
+/*
+ * Goal: to close many connections takes time in proportion.  Method: what a close asks of the
+ * kernel names the operation, which is found at once; by descriptor all that is in flight on the
+ * ring would be looked at, for each of them.
+ */
+GT_TEST(close_ends_operations_by_name)
+{
+    struct fixture fixture;
+    struct socket socket;
+    struct record receive = {0};
+    int fds[2];
+    fixture_init(&fixture, 64);
+    connect_pair(fds);
+    socket_adopt(&fixture, &socket, fds[0]);
+    record_submit(&fixture, &receive, &socket, GORI_OP_RECV_MULTI);
+    (void)fixture_turn(&fixture, 0);
+    struct gi_ring *ring = &fixture.uring->ring;
+    uint32_t tail = ring->sq_tail;
+    socket_close(&fixture, &socket);
+    GT_EQUAL(ring->sq_tail, tail + 1);
+    const struct io_uring_sqe *sqe = &ring->sqes[tail & ring->sq_mask];
+    GT_EQUAL(sqe->opcode, IORING_OP_ASYNC_CANCEL);
+    GT_EQUAL(sqe->cancel_flags, 0);
+    GT_EQUAL(sqe->addr,
+             gi_uring_slots_user_data(&fixture.uring->slots, receive.op.slot, GORI_OP_RECV_MULTI));
+    FIXTURE_UNTIL(&fixture, socket.closed == 1);
+    GT_EQUAL(receive.lasts, 1);
+    GT_EQUAL(receive.last_result, GORI_ECANCELED);
+    gi_os_close(fds[1]);
+    fixture_fini(&fixture);
+}
+
 GT_TEST(connect_send_close_leaves_nothing_behind)
 {
     struct fixture fixture;

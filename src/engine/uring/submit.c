@@ -75,15 +75,14 @@ static inline void fill_recv(const struct gori_op *op, int fd, uint64_t user_dat
     };
 }
 
-/* Several whole pieces: as they are where the kernel takes them so, else under a message header,
- * which it copies while it submits, as it does the pieces. */
-/* MSG_WAITALL: the kernel goes on by itself after a short send, so that one completion is the rule.
- */
+/* MSG_WAITALL: the kernel goes on by itself after a short send: one completion is the rule. */
 static inline uint32_t send_flags(const struct gori_op *op)
 {
     return MSG_WAITALL | MSG_NOSIGNAL | (op->more ? MSG_MORE : 0u);
 }
 
+/* Several whole pieces: as they are where the kernel takes them so, else under a message header,
+ * which it copies while it submits, as it does the pieces. */
 static void fill_gathered_send(const struct gi_uring *uring, const struct gori_op *op, int fd,
                                uint64_t user_data, struct io_uring_sqe *sqe)
 {
@@ -238,6 +237,8 @@ int gi_uring_attach(struct gi_engine *engine, struct gori_handle *handle)
     }
     handle->slot = index;
     handle->in_flight = 0;
+    handle->reads.next = NULL;
+    handle->writes.next = NULL;
     return 0;
 }
 
@@ -253,6 +254,7 @@ int gi_uring_submit(struct gi_engine *engine, struct gori_op *op)
     }
     op->slot = index;
     op->handle->in_flight++;
+    *gi_uring_note_of(op) = &op->link;
     uring->ops_in_flight++;
     if (GI_UNLIKELY(op->kind == GORI_OP_SEND_FILE || op->kind == GORI_OP_CONNECT) &&
         gi_uring_is_call(op)) {
@@ -321,9 +323,10 @@ void gi_uring_cancel(struct gi_engine *engine, struct gori_op *op)
 }
 
 /*
- * Asks the kernel to end everything on the descriptor of a handle.  Its answer is a hint at best
- * (U1), so it is asked again each turn while something is left; and when that was in vain for long,
- * the socket is shut down, after which no operation on it can wait.
+ * Asks the kernel to end everything on the descriptor of a handle: the dear way, for when ending
+ * one by one was in vain.  Its answer is a hint at best (U1), so it is asked again each turn while
+ * something is left; and when that was in vain for long, the socket is shut down, after which no
+ * operation on it can wait.
  */
 static void ask_all_to_end(struct gi_uring *uring, uint32_t index)
 {
@@ -348,6 +351,22 @@ static void ask_all_to_end(struct gi_uring *uring, uint32_t index)
     };
 }
 
+/* Ends what is in flight in one direction of a handle that closes.  Result: whether there is. */
+static bool end_noted(struct gi_uring *uring, struct gori_link *note)
+{
+    if (note == NULL) {
+        return false;
+    }
+    struct gori_op *op = gori_container_of(note, struct gori_op, link);
+    const struct gi_uring_slot *slot = gi_uring_slots_at(&uring->slots, op->slot);
+    /* What was asked to end already is asked again should that be in vain; what waits in user space
+     * is looked at in the next turn. */
+    if ((slot->flags & GI_URING_SLOT_KERNEL) && op->state != GI_OP_CANCELING) {
+        ask_to_end(uring, op->slot);
+    }
+    return true;
+}
+
 void gi_uring_close(struct gi_engine *engine, struct gori_handle *handle)
 {
     struct gi_uring *uring = (struct gi_uring *)engine;
@@ -362,9 +381,11 @@ void gi_uring_close(struct gi_engine *engine, struct gori_handle *handle)
     }
     if (handle->in_flight == 0) {
         gi_uring_slots_push(&uring->slots, GI_URING_QUEUE_CLOSED, handle->slot);
-    } else {
-        ask_all_to_end(uring, handle->slot);
+        return;
     }
+    uint32_t noted = end_noted(uring, handle->reads.next);
+    noted += end_noted(uring, handle->writes.next);
+    GI_ASSERT(noted == handle->in_flight);
 }
 
 void gi_uring_redo(struct gi_uring *uring)

@@ -16,10 +16,15 @@
  *   REDO, PARKED, CALLS ── done or cancelled ──> READY ──> delivered, slot released
  *
  *  U1  An operation ends by its own completion only, or in user space when the kernel has nothing
- * of it.  What a cancel says of itself never ends one; it is asked again while it was in vain. U2
- * A descriptor is closed when its handle has nothing in flight, so a number is reused only after
- * all that was said about the old one. U3  gori_op.state and gori_handle.state belong to the
- * runtime; the engine reads them. Thread: the loop's, but for `shared`.
+ *      of it.  What a cancel says of itself never ends one; it is asked again while it was in vain.
+ *  U2  A descriptor is closed when its handle has nothing in flight, so a number is reused only
+ *      after all that was said about the old one.
+ *  U3  gori_op.state and gori_handle.state belong to the runtime; the engine reads them.
+ *  U4  handle.reads.next and handle.writes.next are the links of what is in flight in each
+ *      direction, of which there is one at most (E4), or NULL.  So closing can end them by name:
+ *      by descriptor the kernel walks over everything that is in flight on the ring, and closing
+ *      n handles took n * n steps: seconds, from some thousands of idle connections on.
+ *  Thread: the loop's, but for `shared`.
  */
 #ifndef GI_ENGINE_URING_URING_H
 #define GI_ENGINE_URING_URING_H
@@ -69,6 +74,14 @@ struct gi_uring {
 static inline bool gi_uring_is_ending(const struct gori_op *op)
 {
     return op->state == GI_OP_CANCELING || op->handle->state == GI_HANDLE_CLOSING;
+}
+
+/** Where its handle notes that an operation is in flight (U4). */
+static inline struct gori_link **gi_uring_note_of(const struct gori_op *op)
+{
+    bool reads =
+        op->kind == GORI_OP_RECV_MULTI || op->kind == GORI_OP_RECV || op->kind == GORI_OP_ACCEPT;
+    return reads ? &op->handle->reads.next : &op->handle->writes.next;
 }
 
 /** The slot of an operation's handle. */
