@@ -5,6 +5,7 @@
 #include <gori/error.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "command.h"
 
@@ -17,28 +18,52 @@ struct server_options server_options_default(const char *listen)
     return options;
 }
 
+/* What to do about an address that cannot be had. */
 static const char *advice(int error)
 {
     switch (error) {
     case GORI_EADDRINUSE:
-        return "; stop the server that has it, or choose another with --listen";
+        return "stop the server that has it, or choose another with --listen";
     case GORI_EADDRNOTAVAIL:
-        return "; choose an address of this machine, or '*', with --listen";
+        return "choose an address of this machine, or '*', with --listen";
     case GORI_EACCESS:
     case GORI_EPERM:
-        return "; choose a port above 1023, or a path you may write, with --listen";
+        return "choose a port above 1023, or a path that you may write, with --listen";
     case GORI_ENOTFOUND:
-        return "; make the folder of that path, or choose another with --listen";
+        return "make the folder of that path, or choose another with --listen";
     default:
-        return "; 'gori doctor' tells what this machine gives";
+        return "choose another with --listen";
     }
 }
 
-static int complain(const char *what, const char *name, int error)
+static int complain(const char *what, int error, const char *remedy)
 {
-    fprintf(stderr, "gori: cannot %s%s%s: %s (%s)%s\n", what, name[0] == '\0' ? "" : " ", name,
-            gori_error_text(error), gori_error_name(error), advice(error));
+    fprintf(stderr, "gori: cannot %s: %s (%s); %s\n", what, gori_error_text(error),
+            gori_error_name(error), remedy);
     return EXIT_FAILED;
+}
+
+/* An engine that was asked for by name is tried before the server says that it listens. */
+static int check_engine(const struct server_options *options)
+{
+    const char *name = options->engine;
+    const char *from_environment = getenv("GORI_ENGINE");
+    if (strcmp(name, "auto") == 0) {
+        name = from_environment == NULL || from_environment[0] == '\0' ? "auto" : from_environment;
+    }
+    if (strcmp(name, "auto") == 0) {
+        return EXIT_DONE;
+    }
+    const struct gori_loop_config config = {.engine = name};
+    struct gori_loop *loop;
+    int result = gori_loop_create(&config, &loop);
+    if (result < 0) {
+        char what[64];
+        snprintf(what, sizeof(what), "use the engine %s", name);
+        return complain(what, result, "'gori doctor' says why, and auto takes what works");
+    }
+    gori_loop_destroy(loop);
+    return EXIT_DONE;
 }
 
 static int listen_and_run(struct gori_runtime *runtime, const struct gori_listener_config *listener)
@@ -48,7 +73,9 @@ static int listen_and_run(struct gori_runtime *runtime, const struct gori_listen
     struct gori_addr bound;
     int result = gori_runtime_listen(runtime, listener, &bound);
     if (result < 0) {
-        return complain("listen on", text, result);
+        char what[sizeof(text) + 16];
+        snprintf(what, sizeof(what), "listen on %s", text);
+        return complain(what, result, advice(result));
     }
     gori_addr_format(&bound, text, sizeof(text));
     printf("listening on %s\n", text);
@@ -56,12 +83,18 @@ static int listen_and_run(struct gori_runtime *runtime, const struct gori_listen
         fprintf(stderr, "gori: cannot write to standard output; the server goes on\n");
     }
     result = gori_runtime_run(runtime);
-    return result < 0 ? complain("go on serving", "", result) : EXIT_DONE;
+    return result < 0
+               ? complain("go on serving", result, "'gori doctor' says what this machine gives")
+               : EXIT_DONE;
 }
 
 int server_run(const struct server_options *options, struct gori_runtime_config *config,
                struct gori_listener_config *listener)
 {
+    int code = check_engine(options);
+    if (code != EXIT_DONE) {
+        return code;
+    }
     config->workers = options->workers;
     config->loop.engine = options->engine;
     config->drain_timeout = options->drain_timeout;
@@ -75,9 +108,9 @@ int server_run(const struct server_options *options, struct gori_runtime_config 
         return EXIT_USAGE;
     }
     if (result < 0) {
-        return complain("start", "", result);
+        return complain("start", result, "'gori doctor' says what this machine gives");
     }
-    int code = listen_and_run(runtime, listener);
+    code = listen_and_run(runtime, listener);
     gori_runtime_destroy(runtime);
     return code;
 }

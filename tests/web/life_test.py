@@ -352,6 +352,15 @@ class Usage(unittest.TestCase):
                 self.assertEqual(result.stderr.count("\n"), 1)
                 self.assertTrue(result.stderr.startswith("gori serve: "))
 
+    def test_an_engine_that_does_not_work_here(self):
+        environment = dict(os.environ, GORI_URING_DISABLE="all")
+        result = subprocess.run([PROGRAM, "serve", ".", "--engine", "io_uring"], text=True,
+                                capture_output=True, env=environment, timeout=PATIENCE,
+                                check=False)
+        self.assertEqual((result.returncode, result.stdout, result.stderr.count("\n")), (1, "", 1))
+        for word in ("io_uring", "gori doctor", "auto"):
+            self.assertIn(word, result.stderr)
+
     def test_a_port_that_is_taken(self):
         root = tempfile.mkdtemp(prefix="gori-web-")
         self.addCleanup(shutil.rmtree, root)
