@@ -282,6 +282,53 @@ GT_TEST(a_policy_that_is_none_is_refused)
     gori_runtime_destroy(runtime);
 }
 
+/* Every allocation fails once, on whichever thread: the start fails or does without, and nothing is
+   left behind (the allocator asserts it). */
+static int stop_at_once(struct gori_runtime *runtime, uint32_t worker, struct gori_loop *loop)
+{
+    (void)worker;
+    (void)loop;
+    gori_runtime_stop(runtime);
+    return 0;
+}
+
+static int open_and_stop(const struct gori_allocator *allocator)
+{
+    static const struct gori_session_events events = {.on_close = NULL};
+    const struct gori_runtime_config config = {
+        .loop.allocator = allocator, .workers = WORKERS, .on_start = stop_at_once};
+    struct gori_listener_config listener = {.events = &events, .accept_policy = GORI_ACCEPT_LEAST};
+    struct gori_runtime *runtime = NULL;
+    GT_EQUAL(gori_addr_parse("127.0.0.1:0", &listener.addr), 0);
+    int result = gori_runtime_create(&config, &runtime);
+    if (result >= 0) {
+        result = gori_runtime_listen(runtime, &listener, NULL);
+    }
+    if (result >= 0) {
+        result = gori_runtime_run(runtime);
+    }
+    gori_runtime_destroy(runtime);
+    return result;
+}
+
+GT_TEST(accept_policies_survive_every_failed_allocation)
+{
+    for (uint64_t number = 1;; number++) {
+        struct gi_fault_alloc memory;
+        gi_fault_alloc_init(&memory, NULL);
+        gi_fault_alloc_fail_once(&memory, number);
+        int result = open_and_stop(&memory.allocator);
+        bool has_failed = gi_fault_alloc_failed_count(&memory) > 0;
+        gi_fault_alloc_fini(&memory);
+        GT_CHECK(result == 0 || result == GORI_ENOMEM);
+        if (!has_failed) {
+            GT_EQUAL(result, 0);
+            GT_CHECK(number > 10);
+            return;
+        }
+    }
+}
+
 /* Sending and posting to workers ------------------------------------------------------------ */
 
 GT_TEST(a_session_of_any_worker_is_reached_by_its_id)

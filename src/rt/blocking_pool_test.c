@@ -275,6 +275,35 @@ GT_TEST(pool_answers_a_loop_that_is_full)
     gori_loop_destroy(loop);
 }
 
+/* A loop that belongs to another thread. */
+struct stranger {
+    struct gori_loop *loop;
+    struct gori_pool *pool;
+    struct probe probe;
+    int submitted;
+};
+
+static void submit_elsewhere(void *argument)
+{
+    struct stranger *stranger = argument;
+    stranger->submitted = gori_pool_submit(stranger->pool, stranger->loop, &stranger->probe.work);
+}
+
+GT_TEST(pool_refuses_another_threads_loop)
+{
+    struct stranger stranger;
+    struct gi_os_thread thread;
+    open_both(1, 0, &stranger.loop, &stranger.pool);
+    probe_init(&stranger.probe, true);
+    GT_CHECK(gori_loop_turn(stranger.loop, 0) >= 0);
+    GT_EQUAL(gi_os_thread_start(&thread, submit_elsewhere, &stranger), 0);
+    gi_os_thread_join(&thread);
+    GT_EQUAL(stranger.submitted, GORI_EWRONGTHREAD);
+    GT_EQUAL(stranger.probe.done, 0);
+    gori_pool_destroy(stranger.pool);
+    gori_loop_destroy(stranger.loop);
+}
+
 GT_TEST(pool_survives_every_failed_allocation)
 {
     struct gi_fault_alloc memory;

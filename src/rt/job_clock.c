@@ -9,7 +9,8 @@
  *     behind gets one call, however many ticks it missed.
  *  3. Stop and start forget ticks that were not delivered.  A job that is on its way then finds no
  *     tick and does nothing; it may be used for the next one.
- *  4. A timer's memory goes when it was destroyed and its job is not on its way.
+ *  4. A timer's memory goes when it was destroyed, its job is not on its way, and its function does
+ *     not run: whoever ends the last of the three frees.
  *  5. The watch reads two counters of each worker that has a queue in its hands; when neither has
  *     moved for `stall_threshold`, one job has been running for so long.  It looks four times in
  *     that span, only while somebody is not parked, and only when there is somebody to tell.
@@ -32,9 +33,10 @@ struct gori_job_timer {
     struct gori_job job;
     /* under clock->monitor */
     struct gori_wheel_entry entry;
-    gori_time period; /* 0: once */
-    uint64_t ticks;   /* expired and not delivered */
-    bool is_pushed;   /* the job is on its way */
+    gori_time period;   /* 0: once */
+    uint64_t ticks;     /* expired and not delivered */
+    bool is_pushed;     /* the job is on its way */
+    bool is_delivering; /* on_expire runs */
     bool is_destroyed;
 };
 
@@ -89,6 +91,16 @@ static void free_timer(struct gori_job_timer *timer)
     gori_job_queue_unref(queue);
 }
 
+/* Under the monitor, which it gives up: frees the timer if this was the last that held it. */
+static void unlock_and_settle(struct gi_job_clock *clock, struct gori_job_timer *timer)
+{
+    bool is_over = timer->is_destroyed && !timer->is_pushed && !timer->is_delivering;
+    gi_os_monitor_unlock(&clock->monitor);
+    if (is_over) {
+        free_timer(timer);
+    }
+}
+
 /* The job of a timer: delivers what has ticked. */
 static void deliver(struct gori_job *job)
 {
@@ -98,13 +110,14 @@ static void deliver(struct gori_job *job)
     uint64_t ticks = timer->ticks;
     timer->ticks = 0;
     timer->is_pushed = false;
-    bool is_destroyed = timer->is_destroyed;
-    gi_os_monitor_unlock(&clock->monitor);
-    if (is_destroyed) {
-        free_timer(timer);
-    } else if (ticks > 0) {
+    if (ticks > 0) {
+        timer->is_delivering = true;
+        gi_os_monitor_unlock(&clock->monitor);
         timer->on_expire(timer, ticks);
+        gi_os_monitor_lock(&clock->monitor);
+        timer->is_delivering = false;
     }
+    unlock_and_settle(clock, timer);
 }
 
 /* The same when the queue has ended. */
@@ -115,11 +128,7 @@ static void forget(struct gori_job *job)
     gi_os_monitor_lock(&clock->monitor);
     timer->is_pushed = false;
     gi_wheel_stop(&clock->wheel, &timer->entry);
-    bool is_destroyed = timer->is_destroyed;
-    gi_os_monitor_unlock(&clock->monitor);
-    if (is_destroyed) {
-        free_timer(timer);
-    }
+    unlock_and_settle(clock, timer);
 }
 
 /* Timers ----------------------------------------------------------------------------------- */
@@ -199,11 +208,7 @@ void gori_job_timer_destroy(struct gori_job_timer *timer)
     gi_wheel_stop(&clock->wheel, &timer->entry);
     timer->ticks = 0;
     timer->is_destroyed = true;
-    bool is_pushed = timer->is_pushed;
-    gi_os_monitor_unlock(&clock->monitor);
-    if (!is_pushed) {
-        free_timer(timer);
-    }
+    unlock_and_settle(clock, timer);
 }
 
 void *gori_job_timer_user(const struct gori_job_timer *timer)
