@@ -4,10 +4,10 @@
  * on a thread of the pool and answered on the loop that asked.
  *
  *  1. Every accepted work ends in exactly one `on_done`, on its loop, never inside a call; unless
- * its loop has ended first, see 3.
+ *     its loop has ended first, see 3.
  *  2. Cancelling one that waits takes it out; one that runs is marked, and may ask
  *     gori_work_is_canceled to end sooner.  Either way `on_done` comes with GORI_ECANCELED, and
- * what a running one did is to be thrown away.  One that has run already is done: it says 0.
+ *     what a running one did is to be thrown away.  One that has run already is done: it says 0.
  *  3. A loop that is destroyed cancels its works: those that wait are done at once, with
  *     GORI_ECANCELED.  For one that runs the loop waits, unless it has an `on_orphan`: then that is
  *     called, on the pool's thread, when it has run, and `on_done` never.

@@ -15,8 +15,8 @@
  *      the op any more, so that the callback may submit it again or free it.  After a handle's
  *      `closed` it holds no pointer to the handle.
  *  E4  Per handle there is at most one receive and one send in flight; the runtime never submits a
- *      second (it answers GORI_EBUSY itself).  The bytes of the completions of a receive are in
- *      the order of the stream; the end of the stream and errors come after all bytes.
+ *      second (it answers GORI_EBUSY itself).  The bytes of the completions of a receive are in the
+ *      order of the stream; the end of the stream and errors come after all bytes.
  *  E5  `close` may be called with ops in flight: all complete (cancelled, or with what they did),
  *      then the descriptor is closed, then one completion with `closed` set is delivered.  Nothing
  *      of it happens inside `close`.  A peer sees the end of the stream (or the reset) promptly,
@@ -27,10 +27,10 @@
  *      not complete and does not spin.
  *  E8  Passing conditions are the engine's own business: EINTR, EAGAIN, a full queue, an overflow,
  *      a short write.  GORI_EMFILE, GORI_ENFILE, GORI_ENOBUFS and GORI_ENOMEM of an accept are not:
- * they end the op and reach the runtime, which backs off. E9  A socket whose accept was cancelled
- * too late is closed by the engine, never leaked. E10 `wake` makes the current or the next waiting
- * turn return, at least once per call, and is cheap when many come together.  It allocates nothing
- * and may be called until `destroy`.
+ *      they end the op and reach the runtime, which backs off.
+ *  E9  A socket whose accept was cancelled too late is closed by the engine, never leaked.
+ *  E10 `wake` makes the current or the next waiting turn return, at least once per call, and is
+ *      cheap when many come together.  It allocates nothing and may be called until `destroy`.
  */
 #ifndef GI_ENGINE_ENGINE_H
 #define GI_ENGINE_ENGINE_H

@@ -4,9 +4,10 @@
  * own.  A header of its own so that the tests can run both; everybody else asks gi_os_open_beneath.
  *
  *  R1  No result is outside the root: not by "..", not by an absolute path (GORI_EXDEV), not
- * through a symbolic link, not while somebody renames.  Links that stay inside are followed, 40 at
- * most. R2  `open_flags` are O_RDONLY or GI_OS_O_LOOK and others that do not create; O_CLOEXEC is
- * added. Thread: any.
+ *      through a symbolic link, not while somebody renames.  Links that stay inside are followed,
+ *      40 at most.
+ *  R2  `open_flags` are O_RDONLY or GI_OS_O_LOOK and others that do not create; O_CLOEXEC is added.
+ * Thread: any.
  */
 #ifndef GI_OS_RESOLVE_H
 #define GI_OS_RESOLVE_H

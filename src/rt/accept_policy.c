@@ -3,13 +3,13 @@
  * Accept policies.
  *
  *  1. With GORI_ACCEPT_KERNEL every worker has a socket of its own on the shared port, and this
- * here only counts.  With the others worker 0 is the acceptor: it has the one socket, and hands
+ *     here only counts.  With the others worker 0 is the acceptor: it has the one socket, and hands
  *     connections over to the listeners of the others, which have none, by messages of their loops.
  *  2. A connection is counted in a seat when it is given to it, before it arrives: a burst does not
- * go to one worker because its first sessions have not opened yet.  It is counted out when its
+ *     go to one worker because its first sessions have not opened yet.  It is counted out when its
  *     session closes, or could not be made.
  *  3. What cannot be handed over, since the worker ends, the acceptor serves itself: no connection
- * is lost between two loops.
+ *     is lost between two loops.
  *  4. The acceptor's last act is gi_accept_end: a message to every other listener, behind all that
  *     was handed over before.  A listener without a socket that is closed waits for it, so that it
  *     takes everything that is still on its way.
@@ -17,8 +17,9 @@
  *  5. Nobody has room while every worker has its sessions_max, while the mailbox of the one whose
  *     turn it is is full, and before all workers are there.  Then the connection stays with the
  *     acceptor, which accepts no more.  It says that it waits and chooses once more; whoever makes
- * room does that first and looks whether it waits then.  Both are sequentially consistent, so one
- * of them sees the other.  Of a full mailbox nobody tells: there the acceptor's timer looks.
+ *     room does that first and looks whether it waits then.  Both are sequentially consistent, so
+ *     one of them sees the other.  Of a full mailbox nobody tells: there the acceptor's timer
+ *     looks.
  *
  * Thread: dispatch and wait by the acceptor; join, leave and the counts by the worker of the seat;
  * the rest from any.

@@ -13,7 +13,7 @@
  *  2. A work that is DONE has a task on its way to the loop, for which there is always room: there
  *     are no more answers than accepted works.
  *  3. The answer is posted under the monitor, and a loop that ends takes its works from the pool
- * under the monitor: no thread of the pool touches a loop that is gone.
+ *     under the monitor: no thread of the pool touches a loop that is gone.
  *  4. A pool's memory stays until the last accepted work has been answered.
  *
  * Thread: as <gori/pool.h> says.

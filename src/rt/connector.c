@@ -4,7 +4,7 @@
  * end.  What follows is like any session's, see session_life.c.
  *
  *  1. Either gori_session_connect succeeds and on_close will come, or it fails and there was never
- * a session.  Where the socket existed already it is closed in silence (GI_SESSION_UNBORN).
+ *     a session.  Where the socket existed already it is closed in silence (GI_SESSION_UNBORN).
  *  2. The address lives as long as the session's handle may refer to it, in a pool.
  *  3. The send op connects: nothing can be sent meanwhile, what is queued waits for open.
  */

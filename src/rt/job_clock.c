@@ -5,7 +5,7 @@
  *  1. One wheel under one monitor.  It is driven by a thread of its own, or, in a scheduler without
  *     threads, by one of the attached loops, whose alarm is set to the next deadline.
  *  2. An expiry adds a tick to its timer.  The first tick pushes the timer's job, for which there
- * is always room; ticks that come before that job runs are merged into it.  So a queue that is
+ *     is always room; ticks that come before that job runs are merged into it.  So a queue that is
  *     behind gets one call, however many ticks it missed.
  *  3. Stop and start forget ticks that were not delivered.  A job that is on its way then finds no
  *     tick and does nothing; it may be used for the next one.

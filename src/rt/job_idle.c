@@ -12,8 +12,9 @@
  *  I3  Who sees somebody search wakes nobody: that one either finds the work, or looks again after
  *      it has ended its search (I1).
  *  I4  A worker is taken out of `sleepers` exactly once for each time that it parks: by whoever
- * wakes it, or by itself. I5  A loop is woken under its sleeper's monitor, where it says good-bye:
- * no wake touches a loop that has ended.
+ *      wakes it, or by itself.
+ *  I5  A loop is woken under its sleeper's monitor, where it says good-bye: no wake touches a loop
+ *      that has ended.
  *
  * Locks: idle->lock, then nothing; sleeper->monitor, then nothing.
  */

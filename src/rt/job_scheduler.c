@@ -7,8 +7,8 @@
  *  2. A scheduler without threads has a worker all the same, which does not run until destroy: it
  *     then ends the queues that are left.
  *  3. The end: no new queues; every queue is closed and so placed once more; the workers go on
- * until the last one has ended, and leave.  The memory stays until the last queue's has gone,
- * because a thread that pushed may still be on its way out.
+ *     until the last one has ended, and leave.  The memory stays until the last queue's has gone,
+ *     because a thread that pushed may still be on its way out.
  */
 #include <gori/error.h>
 

@@ -7,18 +7,18 @@
  *      when SHARED_AFTER has passed, and every SHARED_EVERY-th time in any case, so that nobody
  *      outside waits behind what comes back to it again and again.
  *  W3  A queue gets one batch at a time: what was there when its slice began, and no more of it
- * than fits into the slice.  Then it goes to the tail, so that a queue that feeds itself lets the
- *      others come.
+ *      than fits into the slice.  Then it goes to the tail, so that a queue that feeds itself lets
+ *      the others come.
  *  W4  The clock is looked at after each job while jobs are long, and after STRIDE_MAX of them when
  *      they are short: reading it costs more than a short job.
  *  W5  A searcher takes half of a run queue in which two or more wait.  One that waits alone is
- * left to its worker, unless that has made no progress since the sentinel looked last. W6  One
- * parked worker at most is the sentinel: it looks every GI_JOB_PATIENCE as long as any worker is
- * not parked.  When it finds work or is woken, it gives the post up, and wakes another if anything
- * waits anywhere.
+ *      left to its worker, unless that has made no progress since the sentinel looked last.
+ *  W6  One parked worker at most is the sentinel: it looks every GI_JOB_PATIENCE as long as any
+ *      worker is not parked.  When it finds work or is woken, it gives the post up, and wakes
+ *      another if anything waits anywhere.
  *  W7  Queues that feed themselves never leave a worker idle, so stealing does not spread them.
- * When it looks into the shared queue, a worker that has more than its part of all that waits puts
- *      the excess there, for those that have less.
+ *      When it looks into the shared queue, a worker that has more than its part of all that waits
+ *      puts the excess there, for those that have less.
  *
  * A thread waits in its sleeper's monitor; a loop in its engine, with a timer when it is the
  * sentinel.  Thread: the worker's.

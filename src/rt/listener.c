@@ -13,17 +13,17 @@
  *              on_close, freed in step 7
  *
  *  1. At most one accept is in flight.  FULL and STARVED cancel it; what it accepted before it
- * ended is never refused: it waits in `pending`, as it would have in the system's queue.
+ *     ended is never refused: it waits in `pending`, as it would have in the system's queue.
  *  2. Out of descriptors or memory it waits: 10 ms, doubled each time up to 1 s, from the start
- * again after a success; or until a session of the loop closes.  Never a spin.  Counted in
+ *     again after a success; or until a session of the loop closes.  Never a spin.  Counted in
  *     stats.accept_pauses.
  *  3. An error of one connection (aborted before it was accepted, say) costs nothing but another
  *     accept; the same error many times in a row is treated as 2.
  *  4. A connection for which no session can be made is closed and counted (stats.sessions_refused).
  *  5. The path of a UNIX listener is removed when it closes, if it is still the one it made.
  *  6. With an accept policy (accept_policy.h) the listener of worker 0 asks it for each connection
- * who gets it.  The others have no socket: they are given connections, close only when nothing can
- *     be on its way to them any more, and never accept.
+ *     who gets it.  The others have no socket: they are given connections, close only when nothing
+ *     can be on its way to them any more, and never accept.
  *  7. Accepted sockets inherit TCP_NODELAY from the listening one, so it is set there, once.
  */
 #include "rt/listener.h"

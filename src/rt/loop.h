@@ -18,8 +18,9 @@
  *  L2  Nothing that ended in a turn is freed before step 7 of it: pointers taken in a callback stay
  *      good until the loop asks the engine again.
  *  L3  The loop sleeps, in the sense of rt/sleep.h, only while the engine may wait.  A poster
- * pushes first and interrupts then; the loop begins its sleep first and looks at the mailbox then:
- * no wake is lost. Thread: the loop's, but for the members in `shared`.
+ *      pushes first and interrupts then; the loop begins its sleep first and looks at the mailbox
+ *      then: no wake is lost.
+ * Thread: the loop's, but for the members in `shared`.
  */
 #ifndef GI_RT_LOOP_H
 #define GI_RT_LOOP_H

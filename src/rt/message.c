@@ -6,9 +6,9 @@
  *     once, so its head carries a tag that every change makes new: a taker that was stopped between
  *     reading the head and exchanging it fails, whatever happened meanwhile.
  *  2. The array is made by the first sender; of several at once, one wins and the others give
- * theirs back.  Places that were never used are not touched.
+ *     theirs back.  Places that were never used are not touched.
  *  3. `count_max` is the bound on what is under way: no message is lost silently, the sender is
- * told.
+ *     told.
  *
  * Order: free_head is exchanged with acquire and release, so `next` of what is taken, and the
  * message itself, are as they were given back.

@@ -4,7 +4,7 @@
  * collects how they ended.  Nothing here is on a hot path.
  *
  *  1. Ports are bound by gori_runtime_listen, before any worker exists: errors reach the caller,
- * and the system queues connections from then on.  A worker adopts one socket per address.
+ *     and the system queues connections from then on.  A worker adopts one socket per address.
  *  2. A loop is created, run and destroyed by its worker's thread.
  *  3. `shared` is touched under the monitor only, but for a worker's `stop_level`, which is atomic:
  *     0 run, 1 drain until the deadline, 2 close at once.  It only grows.
@@ -12,9 +12,9 @@
  *     can reach it without fear of its end.  The stop sets the level first and then stops the loop,
  *     whose sleep looks at that; a wake alone could come before the sleep, and be lost.
  *  5. A worker ends when its level is over 0, its listeners are closed and its last session is
- * gone.
+ *     gone.
  *  6. Whoever sends or posts by the number of a worker, or to a session by its id, does so behind
- * the worker's door, which closes, and waits for him, before the loop is destroyed.
+ *     the worker's door, which closes, and waits for him, before the loop is destroyed.
  */
 #include "rt/runtime.h"
 

@@ -24,7 +24,7 @@
  *  4. A close after flush waits for the peer in DRAINING, since a socket that is closed with unread
  *     bytes sends a reset, which may overtake what the peer has not read yet.
  *  5. When sending fails, what the peer sent before is still shown: the system hands out what it
- * has received, then the end or an error, which finishes the session.  A paused session is not
+ *     has received, then the end or an error, which finishes the session.  A paused session is not
  *     waited for.
  *  6. A session whose both directions have ended, each in the open state, finishes: nothing can
  *     happen on it any more.

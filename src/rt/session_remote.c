@@ -3,7 +3,7 @@
  * Sending to a session of another thread's loop by its id.
  *
  *  1. A send goes through the mailbox always, also from the loop itself: first in, first out for
- * each sender.  The message comes from the loop's store, so nothing is allocated.
+ *     each sender.  The message comes from the loop's store, so nothing is allocated.
  *  2. A stale id is told to the sender.  A session that closes while the message is on its way, or
  *     refuses it because its peer is too slow, is as with any peer; it is counted.
  *  3. What is still on its way when the loop ends is dropped there.

@@ -5,8 +5,8 @@
  *
  *  1. A sender makes its message known and then interrupts; the loop begins to sleep and then looks
  *     for messages.  Both are exchanges on one variable, so one comes first: either the sender
- * finds the loop asleep and owes it a wake, or the loop's exchange reads what the sender's wrote,
- * and with it sees the message.
+ *     finds the loop asleep and owes it a wake, or the loop's exchange reads what the sender's
+ *     wrote, and with it sees the message.
  *  2. Whoever changes asleep to awake owes the one wake; more senders owe none.
  *  3. The loop ends only a sleep that it began.  A store at any other time would hide from its next
  *     exchange that of a sender.

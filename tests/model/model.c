@@ -3,18 +3,18 @@
  * The model checker.  What it proves is said in model.h.
  *
  *  1. Depth first, by playing again: an execution is the list of choices that were made in it.
- * After it the last choice that has an untried alternative is changed, and everything is played
- * anew.
+ *     After it the last choice that has an untried alternative is changed, and everything is played
+ *     anew.
  *  2. A thread runs to just before its next step and says which one it will be; then somebody is
  *     chosen.  So it is known beforehand what a step will touch.
  *  3. Sleep sets (Godefroid): a thread that was tried here sleeps in the later alternatives, until
  *     somebody else takes a step that depends on its own.  If all who could run sleep, the
- * execution is the mirror image of one that was played.
+ *     execution is the mirror image of one that was played.
  *  4. Memory is the usual view machine: histories of messages, a view (how much of each history it
  *     has seen) for each thread, a view in each released message.  Vector clocks for plain accesses
  *     go the same ways.
  *  5. Sequential consistency: a store (or update) of that order first sees every such store that
- * was played before it, and carries along what it then knows of them; a load of that order that
+ *     was played before it, and carries along what it then knows of them; a load of that order that
  *     takes it learns as much.  A load alone may still be early, as a processor's is that stands
  *     before an ordinary store: two threads that both store and then look need both stores
  *     sequentially consistent, or an update of one variable.

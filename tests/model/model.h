@@ -13,8 +13,8 @@
  *      So store buffering, late stores and missing acquire or release show.  What sequentially
  *      consistent order adds is said in model.c, 5.
  *  M3  All threads stuck is a failure (a lost wake), and so is a plain access, told to the model
- * with model_read and model_write, that no release and acquire orders after the last write, and any
- *      step on memory that was given up with model_forget.
+ *      with model_read and model_write, that no release and acquire orders after the last write,
+ *      and any step on memory that was given up with model_forget.
  *
  *  M4  A scenario that is too large for all interleavings says how many preemptions it is played
  *      with: switches away from a thread that could go on (Musuvathi and Qadeer).  Switches where

@@ -7,9 +7,9 @@
  *  P1  A token is opaque but for its low 32 bits: a small number, of one descriptor at a time, so
  *      that a poller may keep a table by it.
  *  P2  An edge poller tells each change of a descriptor once, in all directions, from `add` on;
- * `set` is never called.  A level poller tells what is ready in the directions of the last `set`,
- * each time it is asked, and nothing for a descriptor without directions (no error either: nobody
- *      is there to take it, and the thread would spin).
+ *      `set` is never called.  A level poller tells what is ready in the directions of the last
+ *      `set`, each time it is asked, and nothing for a descriptor without directions (no error
+ *      either: nobody is there to take it, and the thread would spin).
  *  P3  After `remove` an event of that token may still come once; the reactor ignores it.
  *  P4  `wait` never returns early but for an event or a signal (or after a while, because it has to
  *      ask again for something), and never later than asked by more than the system's own grain.

@@ -5,13 +5,14 @@
  *
  *  K1  Changes are kept and go out in the same call that waits, also in one that does not wait.
  *  K2  A filter is never deleted.  It ends with its descriptor, which is closed right after
- * `remove` (P5), and changes that were still kept are forgotten.  A deletion that is sent later
- * would hit whoever has got the number by then. K3  The end is no event of its own: EV_EOF comes
- * together with the bytes before it, so that it is READ with DRAIN, and reading finds out.  EV_EOF
- * of writing with fflags 0 says that the peer reads no more, not that anything failed; what it has
- * sent may still be there. K4  A change that failed comes back as an event with EV_ERROR.  Want of
- * memory is tried again; else the descriptor is told to be ready, so that the next call on it says
- * what is wrong. Thread: the loop's, but for `wake`.  Reading: kqueue(2), kevent(2).
+ *      `remove` (P5), and changes that were still kept are forgotten.  A deletion that is sent
+ *      later would hit whoever has got the number by then.
+ *  K3  The end is no event of its own: EV_EOF comes together with the bytes before it, so that it
+ *      is READ with DRAIN, and reading finds out.  EV_EOF of writing with fflags 0 says that the
+ *      peer reads no more, not that anything failed; what it has sent may still be there.
+ *  K4  A change that failed comes back as an event with EV_ERROR.  Want of memory is tried again;
+ *      else the descriptor is told to be ready, so that the next call on it says what is wrong.
+ * Thread: the loop's, but for `wake`.  Reading: kqueue(2), kevent(2).
  */
 #include <errno.h>
 #include <fcntl.h>

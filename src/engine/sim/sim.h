@@ -5,14 +5,17 @@
  *
  *  W1  The same seed, configuration and calls give the same world, to the last event: two runs have
  *      the same gi_sim_hash.  Nothing is read from the machine but the bytes of files that are
- * sent. W2  The clock moves forward only, and only when nothing else can happen (or a fault makes
- * it jump). W3  A zeroed configuration is calm: no fault, no delay; what is sent has arrived when
- * the call returns.  Every fault is switched on by itself. W4  What breaks a rule of engine.h (a
- * second receive on a handle, a submit on a closing one, a socket nobody owns, one left open at the
- * end) stops the program with the seed and the last events.  A world in which nothing can ever
- * happen again is such a violation too. W5  The world's own memory never fails (it is asserted):
- * only the engines' may, which is the one that a fault sweep is after. Thread: one.  Reading list:
- * README.md here, engine/engine.h.
+ *      sent.
+ *  W2  The clock moves forward only, and only when nothing else can happen (or a fault makes it
+ *      jump).
+ *  W3  A zeroed configuration is calm: no fault, no delay; what is sent has arrived when the call
+ *      returns.  Every fault is switched on by itself.
+ *  W4  What breaks a rule of engine.h (a second receive on a handle, a submit on a closing one, a
+ *      socket nobody owns, one left open at the end) stops the program with the seed and the last
+ *      events.  A world in which nothing can ever happen again is such a violation too.
+ *  W5  The world's own memory never fails (it is asserted): only the engines' may, which is the one
+ *      that a fault sweep is after.
+ * Thread: one.  Reading list: README.md here, engine/engine.h.
  */
 #ifndef GI_ENGINE_SIM_SIM_H
 #define GI_ENGINE_SIM_SIM_H

@@ -8,8 +8,10 @@
  * event at a time for each direction, so that they stay in order.
  *
  *  N1  A socket is named by the lowest free number, as POSIX does, so that numbers are reused at
- * once. N2  A connection is freed when both its ends are closed, not before. N3  An end that is
- * `dead` (it sent or got a reset) neither sends nor gets anything any more. Thread: one.
+ *      once.
+ *  N2  A connection is freed when both its ends are closed, not before.
+ *  N3  An end that is `dead` (it sent or got a reset) neither sends nor gets anything any more.
+ * Thread: one.
  */
 #ifndef GI_ENGINE_SIM_WORLD_H
 #define GI_ENGINE_SIM_WORLD_H

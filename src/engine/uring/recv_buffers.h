@@ -8,8 +8,10 @@
  *  P1  A buffer is given to the kernel once, and comes back by exactly one completion that carries
  *      its number, or in fini.
  *  P2  `provided` counts those in the ring; the kernel sees new ones after one release store a
- * turn. P3  Address, length and number are written anew each time: kernels before 6.12.94, 6.18.36
- * and 7.0.13 shorten the length in the ring itself. Thread: the loop's.
+ *      turn.
+ *  P3  Address, length and number are written anew each time: kernels before 6.12.94, 6.18.36 and
+ *      7.0.13 shorten the length in the ring itself.
+ * Thread: the loop's.
  */
 #ifndef GI_ENGINE_URING_RECV_BUFFERS_H
 #define GI_ENGINE_URING_RECV_BUFFERS_H

@@ -5,8 +5,8 @@
  *
  *  R1  One thread creates, enters and registers: the ring is SINGLE_ISSUER.
  *  R2  An SQE taken is in the queue: it is submitted by the next enter, in order.  What an enter
- * did not take (the kernel was out of memory) goes with the next one.  Only the kernel's head says
- *      what was taken.
+ *      did not take (the kernel was out of memory) goes with the next one.  Only the kernel's head
+ *      says what was taken.
  *  R3  CQEs are read up to the tail that the last enter saw.  Their room is given back at the next
  *      enter, which therefore may write over them: copy what is needed before.
  *  R4  Whatever is queued or not yet read survives gi_ring_grow.
