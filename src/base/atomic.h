@@ -5,8 +5,7 @@
  * compile.  Not locks, not condition variables: those are in src/os.
  *
  * Rule: at each use the comment names what it pairs with.  Orders are always spelled out, always
- * constants.  No stand-alone fences but gi_atomic_fence, which the thread sanitizer cannot see: use
- * it only where no acquire or release on a variable will do.
+ * constants.  There are no stand-alone fences: the thread sanitizer cannot see them.
  *
  * Reading: C17 7.17; Mark Batty, "The C11 and C++11 concurrency model".
  */
@@ -86,11 +85,6 @@ GI_ATOMIC_DEFINE_ARITHMETIC(u64, uint64_t)
 GI_ATOMIC_DEFINE(size, size_t)
 GI_ATOMIC_DEFINE_ARITHMETIC(size, size_t)
 GI_ATOMIC_DEFINE(pointer, void *)
-
-static GI_ALWAYS_INLINE void gi_atomic_fence(memory_order order)
-{
-    atomic_thread_fence(order);
-}
 
 /** For the body of a loop that waits for another processor: it costs less power and ends sooner. */
 static GI_ALWAYS_INLINE void gi_atomic_relax(void)
