@@ -55,6 +55,45 @@ static inline bool gt_wait_until(pid_t pid, const sigset_t *signals, double dead
     return true;
 }
 
+/* The first line of a file, or nothing. */
+static inline void gt_first_line(const char *path, char *ret_line, int size)
+{
+    FILE *file = fopen(path, "r");
+    ret_line[0] = '\0';
+    if (file != NULL) {
+        if (fgets(ret_line, size, file) != NULL) {
+            ret_line[strcspn(ret_line, "\n")] = '\0';
+        }
+        (void)fclose(file);
+    }
+}
+
+/* What each thread of a test that does not end waits for, where the system tells. */
+static inline void gt_print_threads(pid_t pid)
+{
+    char path[80];
+    snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+    DIR *tasks = opendir(path);
+    for (struct dirent *task; tasks != NULL && (task = readdir(tasks)) != NULL;) {
+        char name[32];
+        char sleeps_in[64];
+        char call[160];
+        if (task->d_name[0] == '.') {
+            continue;
+        }
+        snprintf(path, sizeof(path), "/proc/%d/task/%.16s/comm", (int)pid, task->d_name);
+        gt_first_line(path, name, sizeof(name));
+        snprintf(path, sizeof(path), "/proc/%d/task/%.16s/wchan", (int)pid, task->d_name);
+        gt_first_line(path, sleeps_in, sizeof(sleeps_in));
+        snprintf(path, sizeof(path), "/proc/%d/task/%.16s/syscall", (int)pid, task->d_name);
+        gt_first_line(path, call, sizeof(call));
+        printf("  thread %s %s: in %s, system call %s\n", task->d_name, name, sleeps_in, call);
+    }
+    if (tasks != NULL) {
+        (void)closedir(tasks);
+    }
+}
+
 /*
  * Runs one test in a process of its own and says how it ended: its exit status, or
  * GT_STATUS_FAILED with `ret_reason` filled.  The only function that knows about processes.
@@ -87,6 +126,9 @@ static inline int gt_run_apart(const struct gt_test *test, unsigned timeout_seco
     int status = 0;
     bool ended =
         pid > 0 && gt_wait_until(pid, &signals, gt_now_seconds() + timeout_seconds, &status);
+    if (pid > 0 && !ended) {
+        gt_print_threads(pid);
+    }
     if (pid > 0) {
         (void)kill(-pid, SIGKILL);
     }

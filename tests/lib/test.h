@@ -28,6 +28,7 @@
 #include <unistd.h>
 
 #if __has_include(<sys/wait.h>)
+#include <dirent.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
