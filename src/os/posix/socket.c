@@ -16,6 +16,7 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -205,6 +206,13 @@ int gi_os_accept_now(int listener_fd, uint32_t flags, int *ret_fd)
     }
 }
 
+static int set_receive_timeout(int fd, int microseconds)
+{
+    struct timeval timeout = {.tv_usec = microseconds};
+    bool is_set = setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout)) == 0;
+    return is_set ? 0 : gi_os_error(errno);
+}
+
 int gi_os_accept(int listener_fd, uint32_t flags, int *ret_fd)
 {
     int mode = fcntl(listener_fd, F_GETFL);
@@ -218,13 +226,18 @@ int gi_os_accept(int listener_fd, uint32_t flags, int *ret_fd)
     if (poll(&poll_fd, 1, 0) <= 0) {
         return GORI_EAGAIN;
     }
-    /* What poll saw may be gone again, so that only the mode keeps us from waiting. */
-    int error = gi_os_set_blocking(listener_fd, false);
+    /* What poll saw may be gone again.  Not by O_NONBLOCK, which duplicates of the descriptor, on
+     * other threads, share: one would turn off what another has just turned on, and wait. */
+    int error = set_receive_timeout(listener_fd, 1);
     if (error < 0) {
         return error;
     }
     error = gi_os_accept_now(listener_fd, flags, ret_fd);
-    (void)gi_os_set_blocking(listener_fd, true);
+    if (error >= 0) {
+        /* It inherits the timeout where the system makes connections by copying the listener. */
+        error = set_receive_timeout(*ret_fd, 0);
+        GI_ASSERT(error >= 0);
+    }
     return error;
 }
 

@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "base/atomic.h"
 #include "os/os.h"
 
 static bool is_nonblocking(int fd)
@@ -85,6 +86,57 @@ GT_TEST(os_accept_never_waits)
         gi_os_close(client);
         gi_os_close(listener);
     }
+}
+
+enum { RACERS = 3, RACED = 2000 };
+
+struct race {
+    int listener;
+    struct gi_atomic_u32 *accepted;
+};
+
+static void accept_all(void *argument)
+{
+    const struct race *race = argument;
+    while (gi_atomic_u32_load(race->accepted, GI_RELAXED) < RACED) {
+        int fd;
+        int result = gi_os_accept(race->listener, 0, &fd);
+        if (result >= 0) {
+            gi_os_close(fd);
+            gi_atomic_u32_add(race->accepted, 1, GI_RELAXED);
+        } else {
+            GT_EQUAL(result, GORI_EAGAIN);
+        }
+    }
+}
+
+/* Workers share a UNIX socket by duplicates: a connection that one has seen another takes. */
+GT_TEST(os_accept_never_waits_for_what_a_duplicate_took)
+{
+    static struct gi_atomic_u32 accepted;
+    struct gi_os_thread threads[RACERS];
+    struct race races[RACERS];
+    struct gori_addr addr;
+    char path[64];
+    snprintf(path, sizeof(path), "unix:/tmp/gori-os-accept-%d.sock", (int)getpid());
+    int listener = listen_at(path, GI_OS_BLOCKING, &addr);
+    for (int i = 0; i < RACERS; i++) {
+        races[i].accepted = &accepted;
+        GT_EQUAL(gi_os_duplicate(listener, &races[i].listener), 0);
+        GT_EQUAL(gi_os_thread_start(&threads[i], accept_all, &races[i]), 0);
+    }
+    for (int i = 0; i < RACED; i++) {
+        int client;
+        GT_EQUAL(gi_os_socket(GORI_ADDR_UNIX, GI_OS_BLOCKING, &client), 0);
+        GT_EQUAL(gi_os_connect(client, &addr), 0);
+        gi_os_close(client);
+    }
+    for (int i = 0; i < RACERS; i++) {
+        gi_os_thread_join(&threads[i]);
+        gi_os_close(races[i].listener);
+    }
+    gi_os_close(listener);
+    unlink(path + strlen("unix:"));
 }
 
 GT_TEST(os_names_of_both_ends)
