@@ -38,8 +38,17 @@ static void opened(struct gori_session *session)
     gi_atomic_u32_add(&g_stage->opened, 1, GI_RELAXED);
 }
 
+/* What a client says to be sent FLOOD_BYTES. */
+#define FLOOD       'f'
+#define FLOOD_BYTES (12u << 20)
+
 static size_t echoed(struct gori_session *session, struct gori_slice bytes)
 {
+    static char flood[FLOOD_BYTES];
+    if (*(const char *)bytes.data == FLOOD) {
+        GT_CHECK(gori_session_send(session, flood, sizeof(flood)) >= 0);
+        return bytes.size;
+    }
     GT_CHECK(gori_session_send(session, bytes.data, bytes.size) >= 0);
     return bytes.size;
 }
@@ -182,18 +191,14 @@ GT_TEST(one_worker_is_enough)
     serve_all("127.0.0.1:0", 1);
 }
 
-/* The client reads nothing, so its session cannot drain: only the deadline ends it.  More than the
- * system keeps is on its way when the server has read so much that its queue grows. */
-static int fill(const struct stage *stage)
+/* The client is sent more than the systems of both keep, and reads one byte of it: its session
+ * cannot drain, and only a deadline ends it. */
+static int flood(const struct stage *stage)
 {
-    static char data[1 << 16];
     int client = dial(stage);
-    ask(client);
-    for (size_t sent = 0; sent < 12u << 20;) {
-        ssize_t result = send(client, data, sizeof(data), MSG_NOSIGNAL);
-        GT_CHECK(result > 0);
-        sent += (size_t)result;
-    }
+    char byte = FLOOD;
+    GT_EQUAL(send(client, &byte, 1, MSG_NOSIGNAL), 1);
+    GT_EQUAL(recv(client, &byte, 1, 0), 1);
     return client;
 }
 
@@ -202,7 +207,7 @@ GT_TEST(a_drain_ends_at_its_deadline)
     static struct stage stage;
     struct gori_runtime_config config = {.workers = 2, .drain_timeout = 20 * GORI_MILLISECONDS};
     stage_open(&stage, config, "127.0.0.1:0");
-    int client = fill(&stage);
+    int client = flood(&stage);
     gori_runtime_stop(stage.runtime);
     stage_close(&stage);
     GT_EQUAL(gi_atomic_u32_load(&stage.closed, GI_RELAXED), 1);
@@ -214,7 +219,7 @@ GT_TEST(a_second_stop_ends_at_once)
     static struct stage stage;
     struct gori_runtime_config config = {.workers = 2, .drain_timeout = GORI_NEVER};
     stage_open(&stage, config, "127.0.0.1:0");
-    int client = fill(&stage);
+    int client = flood(&stage);
     gori_runtime_stop(stage.runtime);
     gori_runtime_stop(stage.runtime);
     stage_close(&stage);
@@ -287,7 +292,7 @@ GT_TEST(sigterm_drains_and_a_second_one_ends_at_once)
     struct gori_runtime_config config = {
         .workers = 2, .handle_signals = true, .drain_timeout = GORI_NEVER};
     stage_open(&stage, config, "127.0.0.1:0");
-    int client = fill(&stage);
+    int client = flood(&stage);
     /* A client was served, so the handlers are in place. */
     GT_EQUAL(pthread_kill(stage.thread, SIGTERM), 0);
     char byte;

@@ -171,6 +171,26 @@ GT_TEST(close_ends_operations_by_name)
     fixture_fini(&fixture);
 }
 
+/* What a cancel could not end, and was not asked again, ends when the handle closes. */
+GT_TEST(close_asks_again_for_what_was_given_up)
+{
+    struct fixture fixture;
+    struct socket socket;
+    struct record receive = {0};
+    int fds[2];
+    fixture_init(&fixture, 64);
+    connect_pair(fds);
+    socket_adopt(&fixture, &socket, fds[0]);
+    record_submit(&fixture, &receive, &socket, GORI_OP_RECV_MULTI);
+    (void)fixture_turn(&fixture, 0);
+    receive.op.state = GI_OP_CANCELING;
+    socket_close(&fixture, &socket);
+    FIXTURE_UNTIL(&fixture, socket.closed == 1);
+    GT_EQUAL(receive.last_result, GORI_ECANCELED);
+    gi_os_close(fds[1]);
+    fixture_fini(&fixture);
+}
+
 GT_TEST(connect_send_close_leaves_nothing_behind)
 {
     struct fixture fixture;

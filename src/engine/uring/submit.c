@@ -359,9 +359,9 @@ static bool end_noted(struct gi_uring *uring, struct gori_link *note)
     }
     struct gori_op *op = gori_container_of(note, struct gori_op, link);
     const struct gi_uring_slot *slot = gi_uring_slots_at(&uring->slots, op->slot);
-    /* What was asked to end already is asked again should that be in vain; what waits in user space
-     * is looked at in the next turn. */
-    if ((slot->flags & GI_URING_SLOT_KERNEL) && op->state != GI_OP_CANCELING) {
+    /* Also what was asked to end before, which may have been given up as vain; what waits in user
+     * space is looked at in the next turn. */
+    if ((slot->flags & GI_URING_SLOT_KERNEL) && slot->queue == GI_URING_QUEUE_NONE) {
         ask_to_end(uring, op->slot);
     }
     return true;
