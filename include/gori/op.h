@@ -62,7 +62,8 @@ enum gori_op_kind {
     GORI_OP_RECV = 3,       /* into the caller's memory */
     GORI_OP_RECV_MULTI = 4, /* multishot, into the loop's receive buffers */
     GORI_OP_SEND = 5,       /* all of the pieces, in order */
-    GORI_OP_SEND_FILE = 6   /* all of the range */
+    GORI_OP_SEND_FILE = 6,  /* all of the range */
+    GORI_OP_WAIT = 7        /* until an event source is ready */
 };
 
 /** One operation.  Embed it; zero it before its first use. */
@@ -106,7 +107,7 @@ struct gori_op {
     } as;
 };
 
-/** A socket on a loop.  Embed it; zero it before open. */
+/** A socket, or an event source, on a loop.  Embed it; zero it before open. */
 struct gori_handle {
     /* public */
     gori_handle_fn *on_close;
@@ -145,6 +146,18 @@ GORI_API GORI_MUST_USE int gori_handle_open(struct gori_loop *loop, enum gori_ad
  * the caller still does.
  */
 GORI_API GORI_MUST_USE int gori_handle_adopt(struct gori_loop *loop, gori_native native,
+                                             struct gori_handle *handle);
+
+/**
+ * Puts what another library waits for on a loop, for gori_op_wait and nothing else: on POSIX any
+ * descriptor that can be polled (not a plain file), on Windows an object that stays signalled (a
+ * process, a manual-reset event).  Its mode is left alone.
+ * Thread: the loop's.  Memory: as gori_handle_open.  `native` stays the caller's, who may close it
+ * at any time: what is watched is a duplicate, and a socket lives for as long as one of both does.
+ * Errors: as gori_handle_open; GORI_EINVAL; GORI_EPERM for what cannot be polled; GORI_ELIMIT where
+ * the engine cannot watch so high a number.
+ */
+GORI_API GORI_MUST_USE int gori_handle_watch(struct gori_loop *loop, gori_native native,
                                              struct gori_handle *handle);
 
 /** What a listening socket is like.  Zero means the default for every field. */
@@ -246,6 +259,15 @@ struct gori_file_range {
  */
 GORI_API GORI_MUST_USE int gori_op_send_file(struct gori_op *op, struct gori_handle *handle,
                                              const struct gori_file_range *range);
+
+/**
+ * Waits until a handle of gori_handle_watch is ready: on POSIX until it can be read without
+ * waiting, or is at its end or in error; on Windows until it is signalled.  Result: 0, at once when
+ * it is ready already.  Nothing is read from it, and nothing remembered: who waits again before it
+ * was read or reset is answered again.
+ * Thread, errors: as gori_op_accept.  GORI_EBUSY: one wait is on a handle at a time.
+ */
+GORI_API GORI_MUST_USE int gori_op_wait(struct gori_op *op, struct gori_handle *handle);
 
 /**
  * Asks for an op to end.  It completes with GORI_ECANCELED, or with what it did when that came

@@ -31,6 +31,11 @@
  *  E9  A socket whose accept was cancelled too late is closed by the engine, never leaked.
  *  E10 `wake` makes the current or the next waiting turn return, at least once per call, and is
  *      cheap when many come together.  It allocates nothing and may be called until `destroy`.
+ *  E11 A handle with GI_HANDLE_SOURCE is no socket but an event source: what the system lets a
+ *      thread wait for.  GORI_OP_WAIT is its only op; it completes with 0 once the source is ready,
+ *      at once when it is ready already, and takes nothing from it.  The engine leaves the mode of
+ *      the source alone, and closes it with the handle.  Whoever empties a source tells nobody: an
+ *      engine that remembers readiness asks the system again before it completes.
  */
 #ifndef GI_ENGINE_ENGINE_H
 #define GI_ENGINE_ENGINE_H
@@ -101,10 +106,21 @@ struct gi_socket_calls {
     void (*close)(struct gi_engine *engine, gori_native native);
 };
 
+/**
+ * Calls on event sources (E11): the operating system's (src/engine/event.c) for all real engines,
+ * the simulator's own for sim.  Results are GORI_E… values.
+ */
+struct gi_event_calls {
+    /* Another name of the same source, that is closed by itself. */
+    int (*duplicate)(struct gi_engine *engine, gori_native source, gori_native *ret_source);
+    void (*close)(struct gi_engine *engine, gori_native source);
+};
+
 /** One implementation. */
 struct gi_engine_impl {
     const char *name;
     const struct gi_socket_calls *sockets;
+    const struct gi_event_calls *events;
     /** GORI_ENOSYS or GORI_EPERM: not to be had here, another engine may be tried. */
     int (*create)(const struct gi_engine_config *config, struct gi_engine **ret_engine);
     /** Nothing is in flight any more: the runtime has closed all handles and seen them closed. */
@@ -146,6 +162,7 @@ enum gi_handle_state {
 #define GI_HANDLE_RECEIVING 0x01 /* a receive is in flight */
 #define GI_HANDLE_SENDING   0x02 /* a send is in flight */
 #define GI_HANDLE_LISTENER  0x04
+#define GI_HANDLE_SOURCE    0x08 /* E11; set before `attach` and for good */
 
 extern const struct gi_engine_impl gi_engine_uring;
 extern const struct gi_engine_impl gi_engine_epoll;
@@ -157,6 +174,9 @@ extern const struct gi_engine_impl gi_engine_sim;
 
 /** The socket calls of the operating system. */
 extern const struct gi_socket_calls gi_system_sockets;
+
+/** What the operating system knows of event sources. */
+extern const struct gi_event_calls gi_system_events;
 
 /** How `auto` chose. */
 struct gi_engine_choice {

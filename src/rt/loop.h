@@ -85,6 +85,12 @@ void gi_loop_wake(struct gori_loop *loop);
  */
 int gi_loop_post_owed(struct gori_loop *loop, struct gori_task *task);
 
+/**
+ * Puts an event source on a loop, for gori_op_wait (op.c).  On success the loop owns it and closes
+ * it with the handle, on failure the caller still does.
+ */
+int gi_handle_adopt_source(struct gori_loop *loop, gori_native source, struct gori_handle *handle);
+
 /** Hands a completion to its callback (op.c). */
 void gi_op_dispatch(struct gori_loop *loop, const struct gi_completion *completion);
 

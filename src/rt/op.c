@@ -27,19 +27,21 @@ static uint8_t direction_of(uint8_t kind)
     case GORI_OP_ACCEPT:
     case GORI_OP_RECV:
     case GORI_OP_RECV_MULTI:
+    case GORI_OP_WAIT:
         return GI_HANDLE_RECEIVING;
     default:
         return GI_HANDLE_SENDING;
     }
 }
 
-static int attach(struct gori_loop *loop, gori_native native, struct gori_handle *handle)
+static int attach(struct gori_loop *loop, gori_native native, uint8_t flags,
+                  struct gori_handle *handle)
 {
     GI_ASSERT(handle->state == GI_HANDLE_FREE);
     handle->loop = loop;
     handle->native = native;
     handle->in_flight = 0;
-    handle->flags = 0;
+    handle->flags = flags;
     int result = loop->engine->impl->attach(loop->engine, handle);
     if (result < 0) {
         handle->native = GORI_NATIVE_NONE;
@@ -65,7 +67,7 @@ int gori_handle_open(struct gori_loop *loop, enum gori_addr_family family,
     if (result < 0) {
         return result;
     }
-    result = attach(loop, native, handle);
+    result = attach(loop, native, 0, handle);
     if (result < 0) {
         sockets->close(loop->engine, native);
     }
@@ -92,19 +94,20 @@ int gori_handle_listen(struct gori_loop *loop, const struct gori_addr *addr,
     if (result < 0) {
         return result;
     }
-    result = attach(loop, native, handle);
+    result = attach(loop, native, GI_HANDLE_LISTENER, handle);
     if (result < 0) {
         sockets->close(loop->engine, native);
-        return result;
     }
-    handle->flags |= GI_HANDLE_LISTENER;
-    return 0;
+    return result;
 }
 
 int gori_handle_addr(const struct gori_handle *handle, struct gori_addr *ret_addr)
 {
     if (handle->state != GI_HANDLE_OPEN) {
         return GORI_ECLOSED;
+    }
+    if (handle->flags & GI_HANDLE_SOURCE) {
+        return GORI_EINVAL;
     }
     struct gi_engine *engine = handle->loop->engine;
     return engine->impl->sockets->addr(engine, handle->native, GI_SOCKET_LOCAL, ret_addr);
@@ -118,7 +121,36 @@ int gori_handle_adopt(struct gori_loop *loop, gori_native native, struct gori_ha
     if (native == GORI_NATIVE_NONE) {
         return GORI_EINVAL;
     }
-    return attach(loop, native, handle);
+    return attach(loop, native, 0, handle);
+}
+
+int gi_handle_adopt_source(struct gori_loop *loop, gori_native source, struct gori_handle *handle)
+{
+    if (!gi_loop_on_thread(loop)) {
+        return GORI_EWRONGTHREAD;
+    }
+    return attach(loop, source, GI_HANDLE_SOURCE, handle);
+}
+
+int gori_handle_watch(struct gori_loop *loop, gori_native native, struct gori_handle *handle)
+{
+    if (!gi_loop_on_thread(loop)) {
+        return GORI_EWRONGTHREAD;
+    }
+    if (native == GORI_NATIVE_NONE) {
+        return GORI_EINVAL;
+    }
+    const struct gi_event_calls *events = loop->engine->impl->events;
+    gori_native source;
+    int result = events->duplicate(loop->engine, native, &source);
+    if (result < 0) {
+        return result;
+    }
+    result = attach(loop, source, GI_HANDLE_SOURCE, handle);
+    if (result < 0) {
+        events->close(loop->engine, source);
+    }
+    return result;
 }
 
 void gori_handle_close(struct gori_handle *handle)
@@ -137,8 +169,11 @@ void gori_handle_reset(struct gori_handle *handle)
         return;
     }
     struct gi_engine *engine = handle->loop->engine;
-    /* A socket that refuses the option is closed in the orderly way: nothing better is possible. */
-    (void)engine->impl->sockets->set_reset_on_close(engine, handle->native);
+    if (!(handle->flags & GI_HANDLE_SOURCE)) {
+        /* A socket that refuses the option is closed in the orderly way: nothing better is
+         * possible. */
+        (void)engine->impl->sockets->set_reset_on_close(engine, handle->native);
+    }
     gori_handle_close(handle);
 }
 
@@ -146,6 +181,9 @@ int gori_handle_shutdown(struct gori_handle *handle)
 {
     if (handle->state != GI_HANDLE_OPEN) {
         return GORI_ECLOSED;
+    }
+    if (handle->flags & GI_HANDLE_SOURCE) {
+        return GORI_EINVAL;
     }
     struct gi_engine *engine = handle->loop->engine;
     return engine->impl->sockets->shutdown_send(engine, handle->native);
@@ -156,6 +194,15 @@ void gori_native_close(struct gori_loop *loop, gori_native native)
     loop->engine->impl->sockets->close(loop->engine, native);
 }
 
+/* Why a handle takes no op in a direction: it is no socket (E11), or there is one already. */
+static GI_COLD int refuse(const struct gori_handle *handle, uint8_t direction, uint8_t kind)
+{
+    if ((handle->flags & GI_HANDLE_SOURCE) && kind != GORI_OP_WAIT) {
+        return GORI_EINVAL;
+    }
+    return (handle->flags & direction) != 0 ? GORI_EBUSY : 0;
+}
+
 /* Everything but the arguments, which the callers have put in place before. */
 static int submit(struct gori_op *op, struct gori_handle *handle, uint8_t kind)
 {
@@ -164,8 +211,11 @@ static int submit(struct gori_op *op, struct gori_handle *handle, uint8_t kind)
         return GORI_EWRONGTHREAD;
     }
     uint8_t direction = direction_of(kind);
-    if (GI_UNLIKELY((handle->flags & direction) != 0)) {
-        return GORI_EBUSY;
+    if (GI_UNLIKELY((handle->flags & (direction | GI_HANDLE_SOURCE)) != 0)) {
+        int refused = refuse(handle, direction, kind);
+        if (refused < 0) {
+            return refused;
+        }
     }
     if (GI_UNLIKELY(loop->ops_active >= loop->config.ops_max)) {
         return GORI_ELIMIT;
@@ -281,6 +331,15 @@ int gori_op_send_file(struct gori_op *op, struct gori_handle *handle,
     op->as.send_file.size = range->size;
     op->as.send_file.progress = 0;
     return submit(op, handle, GORI_OP_SEND_FILE);
+}
+
+int gori_op_wait(struct gori_op *op, struct gori_handle *handle)
+{
+    int result = check(op, handle);
+    if (result < 0) {
+        return result;
+    }
+    return handle->flags & GI_HANDLE_SOURCE ? submit(op, handle, GORI_OP_WAIT) : GORI_EINVAL;
 }
 
 void gori_op_cancel(struct gori_op *op)

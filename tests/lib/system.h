@@ -7,10 +7,22 @@
 #ifndef GT_SYSTEM_H
 #define GT_SYSTEM_H
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /** Descriptors (handles, sockets) that this process has open. */
 int gt_open_descriptors(void);
+
+/** Something that can be waited for: ready from one call until another. */
+struct gt_event {
+    intptr_t native; /* what is waited for */
+    intptr_t other;  /* of a pair */
+};
+
+void gt_event_open(struct gt_event *event);
+void gt_event_set(const struct gt_event *event, bool is_ready);
+void gt_event_close(const struct gt_event *event);
 
 /** An open file with that content and no name that stays, for struct gori_file_range. */
 int gt_make_file(const void *data, size_t size);

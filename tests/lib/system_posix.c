@@ -5,6 +5,7 @@
 #include "lib/system.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 
 #include "lib/test.h"
 
@@ -18,6 +19,30 @@ int gt_open_descriptors(void)
     }
     closedir(directory);
     return count;
+}
+
+void gt_event_open(struct gt_event *event)
+{
+    int fds[2];
+    GT_EQUAL(pipe2(fds, O_CLOEXEC | O_NONBLOCK), 0);
+    *event = (struct gt_event){.native = fds[0], .other = fds[1]};
+}
+
+void gt_event_set(const struct gt_event *event, bool is_ready)
+{
+    char bytes[64];
+    if (is_ready) {
+        GT_EQUAL(write((int)event->other, "x", 1), 1);
+    } else {
+        while (read((int)event->native, bytes, sizeof(bytes)) > 0) {
+        }
+    }
+}
+
+void gt_event_close(const struct gt_event *event)
+{
+    close((int)event->native);
+    close((int)event->other);
 }
 
 int gt_make_file(const void *data, size_t size)

@@ -47,6 +47,23 @@ int gt_open_descriptors(void)
     return count;
 }
 
+void gt_event_open(struct gt_event *event)
+{
+    HANDLE handle = CreateEventW(NULL, TRUE, FALSE, NULL);
+    GT_CHECK(handle != NULL);
+    *event = (struct gt_event){.native = (intptr_t)handle};
+}
+
+void gt_event_set(const struct gt_event *event, bool is_ready)
+{
+    GT_CHECK(is_ready ? SetEvent((HANDLE)event->native) : ResetEvent((HANDLE)event->native));
+}
+
+void gt_event_close(const struct gt_event *event)
+{
+    GT_CHECK(CloseHandle((HANDLE)event->native));
+}
+
 static HANDLE make_named(const char *path, DWORD flags, const void *data, size_t size)
 {
     HANDLE file = CreateFileA(path, GENERIC_READ | GENERIC_WRITE | DELETE,

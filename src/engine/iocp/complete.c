@@ -148,6 +148,10 @@ void gi_iocp_take_packet(struct gi_iocp *iocp, const OVERLAPPED_ENTRY *packet)
     }
     request->in_kernel = false;
     struct gori_op *op = request->op;
+    if (op->kind == GORI_OP_WAIT) {
+        gi_iocp_wait_absorb(iocp, request);
+        return;
+    }
     op->handle->budget = GI_IOCP_BUDGET;
     int error = error_of(request);
     if (op->kind == GORI_OP_ACCEPT) {

@@ -88,13 +88,18 @@ static int join_port(struct gi_iocp *iocp, struct gori_handle *handle)
 
 static int attach(struct gi_engine *engine, struct gori_handle *handle)
 {
-    /* For the reads of `next`, which must not wait; overlapped operations do not care. */
-    int error = gi_os_set_blocking((int)handle->native, false);
-    if (error == 0) {
-        error = join_port(gi_iocp_of(engine), handle);
-    }
-    if (error < 0) {
-        return error;
+    if (handle->flags & GI_HANDLE_SOURCE) {
+        handle->slot = next_key(gi_iocp_of(engine));
+        handle->ready = 0;
+    } else {
+        /* For the reads of `next`, which must not wait; overlapped operations do not care. */
+        int error = gi_os_set_blocking((int)handle->native, false);
+        if (error == 0) {
+            error = join_port(gi_iocp_of(engine), handle);
+        }
+        if (error < 0) {
+            return error;
+        }
     }
     handle->in_flight = 0;
     handle->armed = 0;
@@ -206,6 +211,7 @@ static void read_stats(const struct gi_engine *engine, struct gi_engine_stats *r
 const struct gi_engine_impl gi_engine_iocp = {
     .name = "iocp",
     .sockets = &gi_system_sockets,
+    .events = &gi_system_events,
     .create = create,
     .destroy = destroy,
     .report = gi_iocp_report,

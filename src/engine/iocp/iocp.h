@@ -5,7 +5,7 @@
  *   engine.c   life, the turn, wake          submit.c     what goes to the kernel
  *   next.c     what the runtime pulls        complete.c   what comes back
  *   accept.c   connections                   requests.c   the memory of what is in flight
- *   probe.c    what is to be had on this machine
+ *   wait.c     event sources                 probe.c      what is to be had on this machine
  *
  * Where an operation is; an op is in at most one list by op.link, a handle by handle.link:
  *
@@ -27,6 +27,9 @@
  *  I5  What succeeds at once has no packet (handle.ready has SKIP) or has one like all others.
  *  I6  A socket is closed when its handle has nothing in flight, so that its number is used again
  *      only after all that was said about the old one.
+ *  I7  A port knows nothing of event sources.  A thread of the system's waits for one and posts the
+ *      packet of the request, once.  A cancel calls that thread off and waits until it is out of
+ *      the way; from then on `posted` does not change, and says whether a packet comes.
  * Thread: the loop's, but for wake.
  */
 #ifndef GI_ENGINE_IOCP_IOCP_H
@@ -156,6 +159,17 @@ void gi_iocp_accept_absorb(struct gi_iocp *iocp, struct gi_iocp_request *request
 
 /** Takes the next connection out of `came`.  False when there is none. */
 bool gi_iocp_accept_next(struct gi_iocp *iocp, struct gi_completion *ret_completion);
+
+/* wait.c */
+
+/** Begins to watch the source of a wait.  On failure the request is still the caller's. */
+int gi_iocp_wait_start(struct gi_iocp *iocp, struct gi_iocp_request *request);
+
+/** Asks a wait to end. */
+void gi_iocp_wait_cancel(struct gi_iocp *iocp, struct gi_iocp_request *request);
+
+/** Takes in the packet of a wait. */
+void gi_iocp_wait_absorb(struct gi_iocp *iocp, struct gi_iocp_request *request);
 
 /* next.c */
 bool gi_iocp_next(struct gi_engine *engine, struct gi_completion *ret_completion);

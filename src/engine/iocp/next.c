@@ -8,6 +8,7 @@
 #include <gori/error.h>
 
 #include "engine/iocp/iocp.h"
+#include "os/event.h"
 
 /* The last completion of an op goes out: the engine lets go of it (E3). */
 static void let_go(struct gi_iocp *iocp, struct gori_op *op)
@@ -102,7 +103,11 @@ static bool take_closed(struct gi_iocp *iocp, struct gi_completion *ret)
         return false;
     }
     struct gori_handle *handle = gori_container_of(link, struct gori_handle, link);
-    gi_os_close((int)handle->native);
+    if (handle->flags & GI_HANDLE_SOURCE) {
+        gi_os_event_close((int)handle->native);
+    } else {
+        gi_os_close((int)handle->native);
+    }
     fill(ret, NULL, 0, true);
     ret->closed = handle;
     return true;

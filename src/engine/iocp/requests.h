@@ -13,6 +13,8 @@
 #include <gori/allocator.h>
 #include <stdbool.h>
 
+#include "base/atomic.h"
+
 struct gori_op;
 
 #define GI_IOCP_REQUEST_NONE UINT32_MAX
@@ -27,6 +29,9 @@ struct gi_iocp_request {
     struct gi_iocp_request *next_came; /* in `came` */
     uint32_t tries;                    /* errors in a row */
     bool in_kernel;
+    HANDLE wait;                  /* of a wait: what watches the source */
+    HANDLE port;                  /* and where its packet is posted to */
+    struct gi_atomic_bool posted; /* it is: set by a thread of the system's (I7) */
 };
 
 struct gi_iocp_chunk;

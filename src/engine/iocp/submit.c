@@ -164,6 +164,22 @@ static bool is_write(const struct gori_op *op)
     return op->kind == GORI_OP_SEND || op->kind == GORI_OP_SEND_FILE || op->kind == GORI_OP_CONNECT;
 }
 
+static int submit_wait(struct gi_iocp *iocp, struct gori_op *op)
+{
+    struct gi_iocp_request *request = take_request(iocp, op);
+    if (request == NULL) {
+        return GORI_ENOMEM;
+    }
+    int error = gi_iocp_wait_start(iocp, request);
+    if (error < 0) {
+        gi_iocp_requests_release(&iocp->requests, request);
+        return error;
+    }
+    op->handle->in_flight++;
+    gi_list_push_back(&op->handle->reads, &op->link);
+    return 0;
+}
+
 int gi_iocp_submit(struct gi_engine *engine, struct gori_op *op)
 {
     struct gi_iocp *iocp = gi_iocp_of(engine);
@@ -172,6 +188,9 @@ int gi_iocp_submit(struct gi_engine *engine, struct gori_op *op)
     op->slot = GI_IOCP_REQUEST_NONE;
     if (op->kind == GORI_OP_ACCEPT) {
         return gi_iocp_accept_start(iocp, op);
+    }
+    if (op->kind == GORI_OP_WAIT) {
+        return submit_wait(iocp, op);
     }
     bool at_once =
         op->kind == GORI_OP_CONNECT && gori_addr_family(op->as.connect.addr) == GORI_ADDR_UNIX;
@@ -205,6 +224,10 @@ void gi_iocp_cancel(struct gi_engine *engine, struct gori_op *op)
     }
     struct gi_iocp_request *request = gi_iocp_requests_at(&iocp->requests, op->slot);
     GI_ASSERT(request->in_kernel);
+    if (op->kind == GORI_OP_WAIT) {
+        gi_iocp_wait_cancel(iocp, request);
+        return;
+    }
     /* ERROR_NOT_FOUND: it is over, and its packet says how.  Either way one comes (I3). */
     (void)CancelIoEx((HANDLE)op->handle->native, &request->overlapped);
 }

@@ -5,6 +5,7 @@
  * Thread: the loop's.  Reading: epoll(7), "Questions and answers" 9; accept(2), "Error handling".
  */
 #include <gori/error.h>
+#include <poll.h>
 
 #include "base/assert.h"
 #include "base/compiler.h"
@@ -116,6 +117,19 @@ static enum gi_step step_receive_multi(struct gi_buffers *buffers, struct gori_o
     return GI_STEP_DONE;
 }
 
+/* Asked anew: whoever emptied the source since its bit was set told nobody (R2). */
+static enum gi_step step_wait(struct gori_op *op, struct gori_completion *ret_what)
+{
+    struct pollfd entry = {.fd = fd_of(op), .events = POLLIN};
+    int result = gi_os_poll(&entry, 1, 0);
+    if (result == 0) {
+        clear_ready(op, GI_POLL_READ);
+        return GI_STEP_BLOCKED;
+    }
+    gi_reactor_fill(ret_what, result < 0 ? result : 0, true);
+    return GI_STEP_DONE;
+}
+
 enum gi_step gi_reactor_read(struct gi_reactor *reactor, struct gori_op *op,
                              struct gori_completion *ret_what)
 {
@@ -125,6 +139,8 @@ enum gi_step gi_reactor_read(struct gi_reactor *reactor, struct gori_op *op,
         return step_receive_multi(reactor->buffers, op, ret_what);
     case GORI_OP_RECV:
         return step_receive(op, ret_what);
+    case GORI_OP_WAIT:
+        return step_wait(op, ret_what);
     default:
         GI_ASSERT(op->kind == GORI_OP_ACCEPT);
         return step_accept(op, ret_what);

@@ -20,6 +20,7 @@
  *  R2  A bit of handle.ready means: the system has said so, and no call has answered GORI_EAGAIN
  *      since.  Only then a call is made.  A receive that was not filled clears the bit too, unless
  *      DRAIN says that the end, an error or urgent data is there, for which no further edge comes.
+ *      An event source is emptied by others, who clear no bit: a wait asks the system once more.
  *  R3  A handle with an op and its bit is in `ready` or `later`, or parked in `starved` or `retry`:
  *      an edge is never lost.
  *  R4  A handle is in `closing` only when in_flight is 0; it is closed after the last completion of
@@ -173,9 +174,9 @@ void gi_reactor_stats(const struct gi_engine *engine, struct gi_engine_stats *re
 
 /** The functions of an engine; its file adds the name, and what makes and reports its poller. */
 #define GI_REACTOR_FUNCTIONS                                                                       \
-    .sockets = &gi_system_sockets, .destroy = gi_reactor_destroy, .now = gi_reactor_now,           \
-    .attach = gi_reactor_attach, .submit = gi_reactor_submit, .cancel = gi_reactor_cancel,         \
-    .close = gi_reactor_close, .turn = gi_reactor_turn, .next = gi_reactor_next,                   \
-    .wake = gi_reactor_wake, .stats = gi_reactor_stats
+    .sockets = &gi_system_sockets, .events = &gi_system_events, .destroy = gi_reactor_destroy,     \
+    .now = gi_reactor_now, .attach = gi_reactor_attach, .submit = gi_reactor_submit,               \
+    .cancel = gi_reactor_cancel, .close = gi_reactor_close, .turn = gi_reactor_turn,               \
+    .next = gi_reactor_next, .wake = gi_reactor_wake, .stats = gi_reactor_stats
 
 #endif

@@ -67,7 +67,8 @@ int gi_reactor_submit(struct gi_engine *engine, struct gori_op *op)
         submit_write(reactor, op);
         return 0;
     }
-    bool is_read = op->kind == GORI_OP_RECV || op->kind == GORI_OP_RECV_MULTI;
+    bool is_read =
+        op->kind == GORI_OP_RECV || op->kind == GORI_OP_RECV_MULTI || op->kind == GORI_OP_WAIT;
     int error = is_read ? 0 : make_nonblocking(handle);
     if (error < 0) {
         return error;

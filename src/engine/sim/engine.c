@@ -12,7 +12,7 @@
  *     turn (an overflow, and a multishot op armed anew).
  *  4. A handle's descriptor is closed when its last op's last completion has been given out, or in
  *     the next turn when it has none; `closed` comes after that.
- * Thread: the loop's.  Reading list: engine/engine.h (E1 to E10), sim.h.
+ * Thread: the loop's.  Reading list: engine/engine.h (E1 to E11), sim.h.
  */
 #include <gori/error.h>
 #include <inttypes.h>
@@ -242,6 +242,7 @@ static bool is_ready(const struct sim_engine *engine, const struct sim_op *recor
                (!record->starved || gi_buffers_can_lend(engine->buffers));
     case GORI_OP_ACCEPT:
     case GORI_OP_RECV:
+    case GORI_OP_WAIT:
         return (ready & GI_SIM_READABLE) != 0;
     default:
         return (ready & GI_SIM_WRITABLE) != 0;
@@ -341,6 +342,13 @@ static void work_recv_multi(struct sim_engine *engine, struct sim_op *record)
             record->not_before = sim->now + random_pause(sim);
             return;
         }
+    }
+}
+
+static void work_wait(struct sim_engine *engine, struct sim_op *record)
+{
+    if (!overflows(engine, record)) {
+        post(engine, record, 0, true);
     }
 }
 
@@ -450,6 +458,9 @@ static void work_kind(struct sim_engine *engine, struct sim_op *record)
         break;
     case GORI_OP_SEND_FILE:
         work_send_file(engine, record);
+        break;
+    case GORI_OP_WAIT:
+        work_wait(engine, record);
         break;
     default:
         gi_sim_fail(engine->sim, "an op of a kind that does not exist");
@@ -601,7 +612,8 @@ static int engine_attach(struct gi_engine *base, struct gori_handle *handle)
 
 static struct sim_op **direction_of(struct sim_handle *handle, uint8_t kind)
 {
-    bool reads = kind == GORI_OP_ACCEPT || kind == GORI_OP_RECV || kind == GORI_OP_RECV_MULTI;
+    bool reads = kind == GORI_OP_ACCEPT || kind == GORI_OP_RECV || kind == GORI_OP_RECV_MULTI ||
+                 kind == GORI_OP_WAIT;
     return reads ? &handle->receiving : &handle->sending;
 }
 
@@ -613,6 +625,9 @@ static int engine_submit(struct gi_engine *base, struct gori_op *op)
     struct sim_op **direction = direction_of(handle, op->kind);
     if (handle->closing) {
         gi_sim_fail(sim, "a submit on a handle that closes");
+    }
+    if (((op->handle->flags & GI_HANDLE_SOURCE) != 0) != (op->kind == GORI_OP_WAIT)) {
+        gi_sim_fail(sim, "a wait on a socket, or another op on an event source");
     }
     if (*direction != NULL) {
         gi_sim_fail(sim, "a second op in one direction of a handle");
@@ -971,9 +986,20 @@ static const struct gi_socket_calls sim_sockets = {
     .close = socket_close,
 };
 
+static int source_duplicate(struct gi_engine *engine, gori_native source, gori_native *ret_source)
+{
+    return gi_sim_source_duplicate(self(engine)->sim, engine, source, ret_source);
+}
+
+static const struct gi_event_calls sim_events = {
+    .duplicate = source_duplicate,
+    .close = socket_close,
+};
+
 const struct gi_engine_impl gi_engine_sim = {
     .name = "sim",
     .sockets = &sim_sockets,
+    .events = &sim_events,
     .create = engine_create,
     .destroy = engine_destroy,
     .report = engine_report,

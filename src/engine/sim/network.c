@@ -3,7 +3,8 @@
  * The network of a simulated world: listeners, connections as TCP has them, and the calls on
  * sockets.  What a real kernel does by itself (a reset for bytes that nobody will read, bytes that
  * arrive after a close, an error that is told once) is done here; faults are added where the seed
- * says so.  Contract: sim.h and world.h.  Thread: one.
+ * says so.  Event sources have their names from the same table.  Contract: sim.h and world.h.
+ * Thread: one.
  */
 #include <gori/error.h>
 #include <inttypes.h>
@@ -722,6 +723,9 @@ uint32_t gi_sim_ready(struct gi_sim *sim, gori_native native)
 {
     const struct gi_sim_socket *socket = socket_get(sim, native);
     const struct gi_sim_end *end = socket->end;
+    if (socket->kind == GI_SIM_SOURCE) {
+        return socket->source->is_ready ? GI_SIM_READABLE : 0U;
+    }
     if (socket->kind == GI_SIM_LISTENER) {
         return gi_list_is_empty(&socket->pending) ? 0U : GI_SIM_READABLE;
     }
@@ -751,14 +755,68 @@ void gi_sim_close(struct gi_sim *sim, gori_native native)
     if (socket->end != NULL) {
         end_close(sim, socket->end, socket->reset_on_close);
     }
+    if (socket->source != NULL && --socket->source->names == 0) {
+        gi_free(sim->allocator, socket->source, sizeof(*socket->source));
+    }
     sim->sockets[native - GI_SIM_NATIVE_FROM] = NULL;
     *(socket->engine != NULL ? &sim->stats.descriptors_now : &sim->stats.peers_now) -= 1;
     gi_free(sim->allocator, socket, sizeof(*socket));
 }
 
+/* Event sources ---------------------------------------------------------------------------- */
+
+static int name_source(struct gi_sim *sim, struct gi_engine *engine, struct gi_sim_source *source,
+                       gori_native *ret_source)
+{
+    gori_native native;
+    int status = gi_sim_open(sim, engine, GORI_ADDR_NONE, &native);
+    if (status < 0) {
+        return status;
+    }
+    struct gi_sim_socket *socket = socket_get(sim, native);
+    socket->kind = GI_SIM_SOURCE;
+    socket->source = source;
+    source->names++;
+    *ret_source = native;
+    return 0;
+}
+
+static struct gi_sim_source *source_get(struct gi_sim *sim, gori_native native)
+{
+    const struct gi_sim_socket *socket = socket_get(sim, native);
+    if (socket->kind != GI_SIM_SOURCE) {
+        gi_sim_fail(sim, "a socket where an event source is asked for");
+    }
+    return socket->source;
+}
+
+int gi_sim_source_open(struct gi_sim *sim, struct gi_engine *engine, gori_native *ret_source)
+{
+    struct gi_sim_source *source = gi_alloc_zero(sim->allocator, sizeof(*source));
+    GI_ASSERT(source != NULL);
+    int status = name_source(sim, engine, source, ret_source);
+    if (status < 0) {
+        gi_free(sim->allocator, source, sizeof(*source));
+    }
+    return status;
+}
+
+int gi_sim_source_duplicate(struct gi_sim *sim, struct gi_engine *engine, gori_native source,
+                            gori_native *ret_source)
+{
+    return name_source(sim, engine, source_get(sim, source), ret_source);
+}
+
+void gi_sim_source_set(struct gi_sim *sim, gori_native source, bool is_ready)
+{
+    gi_sim_trace(sim, is_ready ? "ready" : "not ready", source, 0, 0);
+    source_get(sim, source)->is_ready = is_ready;
+}
+
 void gi_sim_network_dump(const struct gi_sim *sim)
 {
-    static const char *const kinds[] = {"fresh", "connecting", "refused", "stream", "listener"};
+    static const char *const kinds[] = {"fresh",  "connecting", "refused",
+                                        "stream", "listener",   "source"};
     for (uint32_t i = 0; i < sim->socket_capacity; i++) {
         const struct gi_sim_socket *socket = sim->sockets[i];
         if (socket == NULL) {

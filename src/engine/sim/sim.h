@@ -157,9 +157,8 @@ GI_NORETURN void gi_sim_fail(const struct gi_sim *sim, const char *what);
 
 /* Sockets: of the engines, and of scripted peers ------------------------------------------- */
 
-#define GI_SIM_READABLE                                                                            \
-    0x1                     /* bytes, the end of the stream, or an error; a connection to accept   \
-                             */
+/* Bytes, the end of the stream, or an error; a connection to accept; a source that is ready. */
+#define GI_SIM_READABLE 0x1
 #define GI_SIM_WRITABLE 0x2 /* room, or an error */
 #define GI_SIM_ENDED    0x4 /* the peer's end of the stream has arrived (bytes may stand before) */
 #define GI_SIM_RESET    0x8 /* the connection was reset */
@@ -185,5 +184,16 @@ int gi_sim_addr(struct gi_sim *sim, gori_native native, enum gi_socket_end end,
                 struct gori_addr *ret_addr);
 uint32_t gi_sim_ready(struct gi_sim *sim, gori_native native);
 void gi_sim_close(struct gi_sim *sim, gori_native native);
+
+/* Event sources ---------------------------------------------------------------------------- */
+
+/*
+ * A source stays ready, under all its names, until somebody says that it is not.  It is readable
+ * when it is ready, and is closed, each name for itself, by gi_sim_close.  `engine` as for sockets.
+ */
+int gi_sim_source_open(struct gi_sim *sim, struct gi_engine *engine, gori_native *ret_source);
+int gi_sim_source_duplicate(struct gi_sim *sim, struct gi_engine *engine, gori_native source,
+                            gori_native *ret_source);
+void gi_sim_source_set(struct gi_sim *sim, gori_native source, bool is_ready);
 
 #endif

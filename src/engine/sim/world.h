@@ -66,7 +66,14 @@ enum gi_sim_socket_kind {
     GI_SIM_CONNECTING,
     GI_SIM_REFUSED, /* the connect failed; `connect_error` says how */
     GI_SIM_STREAM,
-    GI_SIM_LISTENER
+    GI_SIM_LISTENER,
+    GI_SIM_SOURCE
+};
+
+/** What all names of an event source share. */
+struct gi_sim_source {
+    uint32_t names;
+    bool is_ready;
 };
 
 struct gi_sim_socket {
@@ -78,7 +85,8 @@ struct gi_sim_socket {
     uint32_t recv_bytes;
     bool reset_on_close;
     struct gi_sim_end *end; /* of a stream */
-    struct gori_addr addr;  /* a listener's own, or where a connect goes */
+    struct gi_sim_source *source;
+    struct gori_addr addr; /* a listener's own, or where a connect goes */
     /* connecting */
     struct gi_sim *sim;
     struct gi_sim_event attempt;

@@ -238,6 +238,21 @@ static bool complete_send(struct gi_uring *uring, const struct event *event,
     return false;
 }
 
+/* Of a poll: the result is what is ready. */
+static bool complete_wait(struct gi_uring *uring, const struct event *event,
+                          struct gi_completion *ret_completion)
+{
+    event->slot->flags &= (uint8_t)~GI_URING_SLOT_KERNEL;
+    if (event->result >= 0) {
+        return deliver(uring, event, 0, true, ret_completion);
+    }
+    if (event->result == -EINTR && !gi_uring_is_ending(event->op)) {
+        gi_uring_arm(uring, event->index);
+        return false;
+    }
+    return deliver_error(uring, event, ret_completion);
+}
+
 static bool complete_connect(struct gi_uring *uring, const struct event *event,
                              struct gi_completion *ret_completion)
 {
@@ -441,6 +456,8 @@ static GI_NOINLINE bool complete_rare(struct gi_uring *uring, struct outcome out
         return complete_call(uring, &event, ret_completion);
     case GORI_OP_SEND_FILE:
         return complete_call(uring, &event, ret_completion);
+    case GORI_OP_WAIT:
+        return complete_wait(uring, &event, ret_completion);
     case GI_URING_CANCEL_HANDLE:
         complete_cancel_handle(uring, outcome.user_data);
         return false;

@@ -326,6 +326,7 @@ static void uring_stats(const struct gi_engine *engine, struct gi_engine_stats *
 const struct gi_engine_impl gi_engine_uring = {
     .name = "io_uring",
     .sockets = &gi_system_sockets,
+    .events = &gi_system_events,
     .create = uring_create,
     .destroy = uring_destroy,
     .report = gi_uring_report,

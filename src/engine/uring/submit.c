@@ -171,13 +171,13 @@ static void fill_connect(const struct gori_op *op, int fd, uint64_t user_data,
     };
 }
 
-/* A file send waits until the socket takes more; the sending is file.c's. */
-static void fill_poll_out(int fd, uint64_t user_data, struct io_uring_sqe *sqe)
+/* An event source waits to be ready; a file send, which calls.c does, for room in the socket. */
+static void fill_poll(uint32_t events, int fd, uint64_t user_data, struct io_uring_sqe *sqe)
 {
     *sqe = (struct io_uring_sqe){
         .opcode = IORING_OP_POLL_ADD,
         .fd = fd,
-        .poll32_events = POLLOUT,
+        .poll32_events = events,
         .user_data = user_data,
     };
 }
@@ -211,26 +211,34 @@ void gi_uring_arm(struct gi_uring *uring, uint32_t index)
     case GORI_OP_CONNECT:
         fill_connect(op, fd, user_data, sqe);
         break;
+    case GORI_OP_WAIT:
+        fill_poll(POLLIN, fd, user_data, sqe);
+        break;
     default:
         GI_ASSERT(op->kind == GORI_OP_SEND_FILE);
-        fill_poll_out(fd, user_data, sqe);
+        fill_poll(POLLOUT, fd, user_data, sqe);
         break;
     }
+}
+
+/* On a socket with O_NONBLOCK io_uring answers EAGAIN instead of waiting.  One that was just
+ * accepted here has not; others may come from anywhere. */
+static int make_blocking(struct gi_uring *uring, const struct gori_handle *handle)
+{
+    int fd = (int)handle->native;
+    bool is_known = fd == uring->last_accepted;
+    uring->last_accepted = -1;
+    bool is_source = (handle->flags & GI_HANDLE_SOURCE) != 0; /* of which nothing is read here */
+    return is_known || is_source ? 0 : gi_os_set_blocking(fd, true);
 }
 
 int gi_uring_attach(struct gi_engine *engine, struct gori_handle *handle)
 {
     struct gi_uring *uring = (struct gi_uring *)engine;
-    int fd = (int)handle->native;
-    /* On a socket with O_NONBLOCK io_uring answers EAGAIN instead of waiting.  One that was just
-     * accepted here has not; others may come from anywhere. */
-    if (fd != uring->last_accepted) {
-        int error = gi_os_set_blocking(fd, true);
-        if (error < 0) {
-            return error;
-        }
+    int error = make_blocking(uring, handle);
+    if (error < 0) {
+        return error;
     }
-    uring->last_accepted = -1;
     uint32_t index = gi_uring_slots_take(&uring->slots, handle, GI_URING_SLOT_HANDLE);
     if (index == GI_URING_SLOT_NONE) {
         return GORI_ENOMEM;

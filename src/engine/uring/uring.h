@@ -79,8 +79,8 @@ static inline bool gi_uring_is_ending(const struct gori_op *op)
 /** Where its handle notes that an operation is in flight (U4). */
 static inline struct gori_link **gi_uring_note_of(const struct gori_op *op)
 {
-    bool reads =
-        op->kind == GORI_OP_RECV_MULTI || op->kind == GORI_OP_RECV || op->kind == GORI_OP_ACCEPT;
+    bool reads = op->kind == GORI_OP_RECV_MULTI || op->kind == GORI_OP_RECV ||
+                 op->kind == GORI_OP_ACCEPT || op->kind == GORI_OP_WAIT;
     return reads ? &op->handle->reads.next : &op->handle->writes.next;
 }
 

@@ -124,7 +124,9 @@ static bool ask_read(struct knote *knote)
         return false;
     }
     int bytes = 0;
-    (void)ioctl(fd, FIONREAD, &bytes);
+    if (ioctl(fd, FIONREAD, &bytes) != 0) {
+        bytes = (state & POLLIN) ? 1 : 0; /* no bytes are read from it: a queue in a queue */
+    }
     knote->event.data = bytes;
     bool is_stream = !knote->is_socket || option_of(fd, SO_TYPE) == SOCK_STREAM;
     bool at_end = is_stream && (state & (POLLRDHUP | POLLHUP | POLLERR));
