@@ -6,6 +6,7 @@
 #include "fault/system_calls.h"
 
 #include <errno.h>
+#include <linux/io_uring.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <sys/epoll.h>
@@ -13,6 +14,11 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/types.h>
+
+#include "fault/submissions.h"
+
+/* Newer than the headers of Debian 12. */
+#define RESIZE_RINGS 33
 
 static struct {
     enum fault_call call;
@@ -69,9 +75,6 @@ WRAP(FAULT_EPOLL_WAIT, int, epoll_wait,
      (epoll, events, count, timeout_ms))
 WRAP(FAULT_EVENTFD, int, eventfd, (unsigned value, int flags), (value, flags))
 WRAP(FAULT_LISTEN, int, listen, (int fd, int backlog), (fd, backlog))
-WRAP(FAULT_MMAP, void *, mmap,
-     (void *at, size_t size, int protection, int flags, int fd, off_t offset),
-     (at, size, protection, flags, fd, offset))
 WRAP(FAULT_READ_AT, ssize_t, pread, (int fd, void *data, size_t size, off_t offset),
      (fd, data, size, offset))
 WRAP(FAULT_RECV, ssize_t, recv, (int fd, void *data, size_t size, int flags),
@@ -94,6 +97,18 @@ int __wrap_close(int fd)
 {
     int result = __real_close(fd);
     return fails(FAULT_CLOSE) ? -1 : result;
+}
+
+void *__real_mmap(void *at, size_t size, int protection, int flags, int fd, off_t offset);
+void *__wrap_mmap(void *at, size_t size, int protection, int flags, int fd, off_t offset);
+void *__wrap_mmap(void *at, size_t size, int protection, int flags, int fd, off_t offset)
+{
+    if (fails(FAULT_MMAP)) {
+        return (void *)-1;
+    }
+    void *memory = __real_mmap(at, size, protection, flags, fd, offset);
+    fault_submissions_saw_mapping(fd, (uint64_t)offset, memory);
+    return memory;
 }
 
 static bool numbered_fails(long number)
@@ -125,5 +140,17 @@ long __wrap_syscall(long number, ...)
         a[i] = va_arg(list, long);
     }
     va_end(list);
-    return numbered_fails(number) ? -1 : __real_syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+    if (numbered_fails(number)) {
+        return -1;
+    }
+    if (number == SYS_io_uring_enter) {
+        fault_submissions_before_enter((uint32_t)a[1]);
+    }
+    long result = __real_syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+    if (number == SYS_io_uring_setup && result >= 0) {
+        fault_submissions_saw_params((int)result, (const void *)a[1]);
+    } else if (number == SYS_io_uring_register && a[1] == RESIZE_RINGS && result >= 0) {
+        fault_submissions_saw_params((int)a[0], (const void *)a[2]);
+    }
+    return result;
 }
