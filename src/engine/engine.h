@@ -158,11 +158,12 @@ enum gi_handle_state {
     GI_HANDLE_CLOSING = 2 /* no new ops; `closed` will come */
 };
 
-/** Bits of gori_handle.flags, set by rt/op.c. */
+/** Bits of gori_handle.flags, set by rt/op.c; the last three before `attach`. */
 #define GI_HANDLE_RECEIVING 0x01 /* a receive is in flight */
 #define GI_HANDLE_SENDING   0x02 /* a send is in flight */
-#define GI_HANDLE_LISTENER  0x04
-#define GI_HANDLE_SOURCE    0x08 /* E11; set before `attach` and for good */
+#define GI_HANDLE_LISTENER  0x04 /* it may be shared with others, who count on its mode */
+#define GI_HANDLE_SOURCE    0x08 /* E11; for good */
+#define GI_HANDLE_BLOCKS    0x10 /* made by us, in blocking mode, and never out of our hands */
 
 extern const struct gi_engine_impl gi_engine_uring;
 extern const struct gi_engine_impl gi_engine_epoll;

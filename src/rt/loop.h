@@ -91,6 +91,10 @@ int gi_loop_post_owed(struct gori_loop *loop, struct gori_task *task);
  */
 int gi_handle_adopt_source(struct gori_loop *loop, gori_native source, struct gori_handle *handle);
 
+/** gori_handle_adopt with GI_HANDLE_… that are known of the socket (op.c). */
+GORI_MUST_USE int gi_handle_attach(struct gori_loop *loop, gori_native native, uint8_t flags,
+                                   struct gori_handle *handle);
+
 /** Hands a completion to its callback (op.c). */
 void gi_op_dispatch(struct gori_loop *loop, const struct gi_completion *completion);
 

@@ -34,8 +34,8 @@ static uint8_t direction_of(uint8_t kind)
     }
 }
 
-static int attach(struct gori_loop *loop, gori_native native, uint8_t flags,
-                  struct gori_handle *handle)
+int gi_handle_attach(struct gori_loop *loop, gori_native native, uint8_t flags,
+                     struct gori_handle *handle)
 {
     GI_ASSERT(handle->state == GI_HANDLE_FREE);
     handle->loop = loop;
@@ -67,7 +67,7 @@ int gori_handle_open(struct gori_loop *loop, enum gori_addr_family family,
     if (result < 0) {
         return result;
     }
-    result = attach(loop, native, 0, handle);
+    result = gi_handle_attach(loop, native, GI_HANDLE_BLOCKS, handle);
     if (result < 0) {
         sockets->close(loop->engine, native);
     }
@@ -94,7 +94,7 @@ int gori_handle_listen(struct gori_loop *loop, const struct gori_addr *addr,
     if (result < 0) {
         return result;
     }
-    result = attach(loop, native, GI_HANDLE_LISTENER, handle);
+    result = gi_handle_attach(loop, native, GI_HANDLE_LISTENER | GI_HANDLE_BLOCKS, handle);
     if (result < 0) {
         sockets->close(loop->engine, native);
     }
@@ -121,7 +121,7 @@ int gori_handle_adopt(struct gori_loop *loop, gori_native native, struct gori_ha
     if (native == GORI_NATIVE_NONE) {
         return GORI_EINVAL;
     }
-    return attach(loop, native, 0, handle);
+    return gi_handle_attach(loop, native, 0, handle);
 }
 
 int gi_handle_adopt_source(struct gori_loop *loop, gori_native source, struct gori_handle *handle)
@@ -129,7 +129,7 @@ int gi_handle_adopt_source(struct gori_loop *loop, gori_native source, struct go
     if (!gi_loop_on_thread(loop)) {
         return GORI_EWRONGTHREAD;
     }
-    return attach(loop, source, GI_HANDLE_SOURCE, handle);
+    return gi_handle_attach(loop, source, GI_HANDLE_SOURCE, handle);
 }
 
 int gori_handle_watch(struct gori_loop *loop, gori_native native, struct gori_handle *handle)
@@ -146,7 +146,7 @@ int gori_handle_watch(struct gori_loop *loop, gori_native native, struct gori_ha
     if (result < 0) {
         return result;
     }
-    result = attach(loop, source, GI_HANDLE_SOURCE, handle);
+    result = gi_handle_attach(loop, source, GI_HANDLE_SOURCE, handle);
     if (result < 0) {
         events->close(loop->engine, source);
     }

@@ -69,7 +69,7 @@ int gi_session_accept(struct gi_session_class *class, void *user, gori_native na
     if (result < 0) {
         return result;
     }
-    result = gori_handle_adopt(class->loop, native, &session->handle);
+    result = gi_handle_attach(class->loop, native, GI_HANDLE_BLOCKS, &session->handle);
     if (result < 0) {
         gi_session_discard(session);
         return result;

@@ -342,7 +342,6 @@ static bool complete_accept(struct gi_uring *uring, const struct event *event,
     event->slot->tries = 0;
     (void)deliver(uring, event, 0, false, ret_completion);
     ret_completion->what.accepted = event->result;
-    uring->last_accepted = event->result;
     if (!(event->flags & IORING_CQE_F_MORE)) {
         go_on(uring, event->index);
     }

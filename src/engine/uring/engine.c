@@ -178,7 +178,6 @@ static int uring_create(const struct gi_engine_config *config, struct gi_engine 
     uring->allocator = config->allocator;
     uring->ops_max = gi_min_u32(config->ops_max, GI_URING_SLOTS_MAX);
     uring->ring.fd = -1;
-    uring->last_accepted = -1;
     uring->shared.wake_fd = -1;
     gi_atomic_bool_init(&uring->shared.woken, false);
     gi_uring_slots_init(&uring->slots, config->allocator);

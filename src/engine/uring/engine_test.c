@@ -654,6 +654,69 @@ static void record_send_file(struct fixture *fixture, struct record *record, str
     record_submit(fixture, record, socket, GORI_OP_SEND_FILE);
 }
 
+/* Goal: the mode of a socket that came from outside is set, whatever its number was before. */
+GT_TEST(a_reused_descriptor_number_is_not_taken_for_what_was_accepted)
+{
+    struct fixture fixture;
+    fixture_init(&fixture, 64);
+    struct gori_addr addr;
+    struct socket listener;
+    socket_adopt(&fixture, &listener, listen_anywhere(&addr));
+    struct record accept_op = {0};
+    record_submit(&fixture, &accept_op, &listener, GORI_OP_ACCEPT);
+    int client;
+    GT_EQUAL(gi_os_socket(GORI_ADDR_IPV4, GI_OS_BLOCKING, &client), 0);
+    GT_EQUAL(gi_os_connect(client, &addr), 0);
+    FIXTURE_UNTIL(&fixture, accept_op.completions == 1);
+    int number = accept_op.accepted;
+    gi_os_close(number);
+    int fds[2];
+    connect_pair(fds);
+    GT_EQUAL(gi_os_set_blocking(fds[0], false), 0);
+    if (fds[0] != number) {
+        GT_EQUAL(dup2(fds[0], number), number);
+        gi_os_close(fds[0]);
+    }
+    struct socket adopted;
+    socket_adopt(&fixture, &adopted, number);
+    GT_EQUAL(fcntl(number, F_GETFL) & O_NONBLOCK, 0);
+    socket_close(&fixture, &adopted);
+    socket_close(&fixture, &listener);
+    FIXTURE_UNTIL(&fixture, adopted.closed == 1 && listener.closed == 1);
+    gi_os_close(fds[1]);
+    gi_os_close(client);
+    fixture_fini(&fixture);
+}
+
+/* Goal: a listener that a poller elsewhere made non-blocking is accepted from. */
+GT_TEST(a_listener_in_either_mode_is_accepted_from)
+{
+    struct fixture fixture;
+    fixture_init(&fixture, 64);
+    struct gori_addr addr;
+    struct socket listener = {0};
+    listener.handle.native = listen_anywhere(&addr);
+    listener.handle.flags = GI_HANDLE_LISTENER;
+    GT_EQUAL(gi_os_set_blocking((int)listener.handle.native, false), 0);
+    GT_EQUAL(fixture.engine->impl->attach(fixture.engine, &listener.handle), 0);
+    listener.handle.state = GI_HANDLE_OPEN;
+    struct record accept_op = {0};
+    record_submit(&fixture, &accept_op, &listener, GORI_OP_ACCEPT);
+    for (uint32_t i = 1; i <= 3; i++) {
+        int client;
+        (void)fixture_turn(&fixture, 0); /* it waits by now */
+        GT_EQUAL(gi_os_socket(GORI_ADDR_IPV4, GI_OS_BLOCKING, &client), 0);
+        GT_EQUAL(gi_os_connect(client, &addr), 0);
+        FIXTURE_UNTIL(&fixture, accept_op.completions == i);
+        gi_os_close(accept_op.accepted);
+        gi_os_close(client);
+    }
+    GT_EQUAL(accept_op.lasts, 0);
+    socket_close(&fixture, &listener);
+    FIXTURE_UNTIL(&fixture, listener.closed == 1);
+    fixture_fini(&fixture);
+}
+
 GT_TEST(file_goes_to_a_slow_reader_while_the_loop_turns)
 {
     enum { SIZE = 2000000 };

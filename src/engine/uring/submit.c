@@ -221,21 +221,21 @@ void gi_uring_arm(struct gi_uring *uring, uint32_t index)
     }
 }
 
-/* On a socket with O_NONBLOCK io_uring answers EAGAIN instead of waiting.  One that was just
- * accepted here has not; others may come from anywhere. */
-static int make_blocking(struct gi_uring *uring, const struct gori_handle *handle)
+/*
+ * On a socket with O_NONBLOCK io_uring answers EAGAIN instead of waiting, but for an accept (seen
+ * on 6.18; where it does, complete.c sees to it).  The mode of a listener is left alone: in another
+ * loop or process a poller may count on it.  Of an event source nothing is read here.
+ */
+static int make_blocking(const struct gori_handle *handle)
 {
-    int fd = (int)handle->native;
-    bool is_known = fd == uring->last_accepted;
-    uring->last_accepted = -1;
-    bool is_source = (handle->flags & GI_HANDLE_SOURCE) != 0; /* of which nothing is read here */
-    return is_known || is_source ? 0 : gi_os_set_blocking(fd, true);
+    const uint8_t is_fine = GI_HANDLE_BLOCKS | GI_HANDLE_LISTENER | GI_HANDLE_SOURCE;
+    return (handle->flags & is_fine) ? 0 : gi_os_set_blocking((int)handle->native, true);
 }
 
 int gi_uring_attach(struct gi_engine *engine, struct gori_handle *handle)
 {
     struct gi_uring *uring = (struct gi_uring *)engine;
-    int error = make_blocking(uring, handle);
+    int error = make_blocking(handle);
     if (error < 0) {
         return error;
     }
@@ -334,14 +334,15 @@ void gi_uring_cancel(struct gi_engine *engine, struct gori_op *op)
  * Asks the kernel to end everything on the descriptor of a handle: the dear way, for when ending
  * one by one was in vain.  Its answer is a hint at best (U1), so it is asked again each turn while
  * something is left; and when that was in vain for long, the socket is shut down, after which no
- * operation on it can wait.
+ * operation on it can wait.  Not a listener: others may have it too, and would lose it.
  */
 static void ask_all_to_end(struct gi_uring *uring, uint32_t index)
 {
     struct gi_uring_slot *slot = gi_uring_slots_at(&uring->slots, index);
     const struct gori_handle *handle = slot->owner;
     int fd = (int)handle->native;
-    if (slot->tries >= CANCEL_TRIES_MAX) {
+    bool was_in_vain = slot->tries >= CANCEL_TRIES_MAX;
+    if (was_in_vain && !(handle->flags & GI_HANDLE_LISTENER)) {
         (void)shutdown(fd, SHUT_RDWR);
         return;
     }
@@ -350,7 +351,7 @@ static void ask_all_to_end(struct gi_uring *uring, uint32_t index)
         gi_uring_slots_push(&uring->slots, GI_URING_QUEUE_REDO, index);
         return;
     }
-    slot->tries++;
+    slot->tries = (uint8_t)(slot->tries + (was_in_vain ? 0 : 1));
     *sqe = (struct io_uring_sqe){
         .opcode = IORING_OP_ASYNC_CANCEL,
         .fd = fd,

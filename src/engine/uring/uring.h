@@ -55,8 +55,7 @@ struct gi_uring {
     uint32_t header_count;
     uint32_t ops_in_flight;
     uint32_t ops_max;
-    int last_accepted; /* is known to block, as a socket must here */
-    bool sq_was_full;  /* since the rings were last made larger */
+    bool sq_was_full; /* since the rings were last made larger */
     bool cq_was_full;
     bool may_grow;
     bool wake_armed;
