@@ -2,7 +2,9 @@
 /*
  * A runtime: N workers, each a thread with its own loop and its own listener on the shared port,
  * sharing nothing.  Its stop is graceful: listeners end without refusing what the system queued,
- * sessions drain until a deadline, then are closed, then the loops end.
+ * sessions drain until a deadline, then are closed, then the loops end.  With sockets that are kept
+ * it can be run again, or another process go on in its place, and no client notices
+ * (docs/adr/0014).
  * Stability: unstable until 1.0.
  */
 #ifndef GORI_RUNTIME_H
@@ -61,15 +63,38 @@ GORI_API GORI_MUST_USE int gori_runtime_create(const struct gori_runtime_config 
  * Binds an address for every worker, before gori_runtime_run; may be called for several addresses.
  * The port is open when this returns, so that `ret_addr` (may be NULL) holds the real one.
  * Workers share the port among themselves; with `reuse_port` also with other processes of the same
- * user, as for an upgrade without a gap.  Errors: as gori_listener_open; GORI_EADDRINUSE.
+ * user.  With `keep_socket` the port stays open until the runtime is destroyed, across runs; else
+ * the first run closes it, when it stops.
+ * Errors: as gori_listener_open; GORI_EADDRINUSE; GORI_ENOTSUP for `keep_socket` on Windows.
  */
 GORI_API GORI_MUST_USE int gori_runtime_listen(struct gori_runtime *runtime,
                                                const struct gori_listener_config *config,
                                                struct gori_addr *ret_addr);
 
 /**
- * Starts the workers, waits until they have stopped, and returns 0, or the first error of a worker.
+ * As gori_runtime_listen, with a stream socket that listens already: from another process, or a
+ * supervisor.  The workers share it.  `addr`, `backlog` and the like of the config are not looked
+ * at.  Thread: the one that created the runtime.
+ * Memory: on success the runtime owns `native`, on failure the caller still does.
+ * Errors: GORI_EINVAL when it does not listen; as gori_runtime_listen.
+ */
+GORI_API GORI_MUST_USE int gori_runtime_adopt(struct gori_runtime *runtime, gori_native native,
+                                              const struct gori_listener_config *config,
+                                              struct gori_addr *ret_addr);
+
+/**
+ * The sockets that the runtime keeps (`keep_socket`), numbered from 0 on; GORI_NATIVE_NONE behind
+ * the last.  For handing them to another process; they stay the runtime's.
  * Thread: the one that created the runtime.
+ */
+GORI_API gori_native gori_runtime_socket(const struct gori_runtime *runtime, uint32_t index);
+
+/**
+ * Starts the workers, waits until they have stopped, and returns 0, or the first error of a worker.
+ * May be called again when every address was given with `keep_socket`: the ports stayed open, and
+ * what the system has queued since is served.
+ * Thread: the one that created the runtime.
+ * Errors: GORI_ECLOSED when a port was closed by the run before; those of the workers.
  */
 GORI_API GORI_MUST_USE int gori_runtime_run(struct gori_runtime *runtime);
 

@@ -53,6 +53,12 @@ int gi_os_accept_now(int listener_fd, uint32_t flags, int *ret_fd);
 /** Another descriptor of the same socket. */
 int gi_os_duplicate(int fd, int *ret_fd);
 
+/** Whether a duplicate may be used by another loop or process than the original. */
+bool gi_os_shares_sockets(void);
+
+/** 0 for a stream socket that listens, else GORI_EINVAL. */
+int gi_os_check_listening(int fd);
+
 /** Names a file for as long as it exists. */
 struct gi_os_file_id {
     uint64_t device;

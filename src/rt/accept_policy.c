@@ -126,6 +126,17 @@ int gi_accept_create(const struct gori_allocator *allocator, struct gori_runtime
     return 0;
 }
 
+void gi_accept_begin(struct gi_accept *accept)
+{
+    accept->has_ended = false;
+    gi_atomic_u32_store(&accept->joined, 0, GI_RELAXED);
+    gi_atomic_u32_store(&accept->waiting, WAIT_NONE, GI_RELAXED);
+    for (uint32_t i = 0; i < accept->workers; i++) {
+        gi_atomic_pointer_store(&accept->seats[i].listener, NULL, GI_RELAXED);
+        gi_atomic_u32_store(&accept->seats[i].sessions, 0, GI_RELAXED);
+    }
+}
+
 void gi_accept_destroy(const struct gori_allocator *allocator, struct gi_accept *accept)
 {
     if (accept != NULL) {

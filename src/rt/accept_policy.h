@@ -51,6 +51,9 @@ GORI_MUST_USE int gi_accept_create(const struct gori_allocator *allocator,
                                    struct gori_runtime *runtime,
                                    const struct gori_listener_config *config,
                                    struct gi_accept **ret_accept);
+/** Before each run: nobody has joined, ended, or waits.  Counts of what was accepted go on. */
+void gi_accept_begin(struct gi_accept *accept);
+
 void gi_accept_destroy(const struct gori_allocator *allocator, struct gi_accept *accept);
 
 /** Whether this worker has a socket of its own, or gets what others accept. */

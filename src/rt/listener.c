@@ -8,7 +8,7 @@
  *        |        |                                               session closed)  |
  *        +--------|----------------------------------------------------------------+
  *                 | gori_listener_close, from each of them
- *              CLOSING: what the system has queued is accepted, then the handle closes
+ *              CLOSING: what the system has queued is accepted (8), then the handle closes
  *                 | handle closed
  *              on_close, freed in step 7
  *
@@ -25,6 +25,10 @@
  *     who gets it.  The others have no socket: they are given connections, close only when nothing
  *     can be on its way to them any more, and never accept.
  *  7. Accepted sockets inherit TCP_NODELAY from the listening one, so it is set there, once.
+ *  8. With keep_socket the queue of the system is not the listener's to empty: it only closes its
+ *     own descriptor.  Between the last accept from a queue and the end of its socket there is
+ *     always a moment in which a client connects and is then refused; a socket that goes on has
+ *     none (docs/adr/0014).
  */
 #include "rt/listener.h"
 
@@ -58,6 +62,7 @@ struct gori_listener {
     bool closing;
     bool has_socket;    /* else it is given its connections: 6 */
     bool feeder_ended;  /* nothing will be given any more */
+    bool keep_socket;   /* 8 */
     bool starved;       /* waits, and stands in loop->starved_listeners */
     gori_time back_off; /* of the next time it starves */
     int last_error;
@@ -286,7 +291,8 @@ static bool drain_system_queue(struct gori_listener *listener)
     struct gori_loop *loop = loop_of(listener);
     struct gi_engine *engine = loop->engine;
     listener->same_errors = 0;
-    while (!loop->session_store.ended && listener->handle.state == GI_HANDLE_OPEN) {
+    while (!listener->keep_socket && !loop->session_store.ended &&
+           listener->handle.state == GI_HANDLE_OPEN) {
         gori_native native = GORI_NATIVE_NONE;
         int result = engine->impl->sockets->accept(engine, listener->handle.native, &native);
         if (result >= 0) {
@@ -421,11 +427,15 @@ void gi_listener_retry_starved(struct gori_loop *loop)
     }
 }
 
-/* A UNIX path is a name in the file system only where the sockets are the system's. */
+/* Neither names in the file system nor duplicates are to be had in the simulator. */
+static bool is_of_system(const struct gori_loop *loop)
+{
+    return loop->engine->impl->sockets == &gi_system_sockets;
+}
+
 static bool has_path(const struct gori_listener *listener)
 {
-    return gori_addr_family(&listener->addr) == GORI_ADDR_UNIX &&
-           loop_of(listener)->engine->impl->sockets == &gi_system_sockets;
+    return gori_addr_family(&listener->addr) == GORI_ADDR_UNIX && is_of_system(loop_of(listener));
 }
 
 void gori_listener_close(struct gori_listener *listener)
@@ -435,7 +445,7 @@ void gori_listener_close(struct gori_listener *listener)
     }
     end_starving(listener);
     listener->closing = true;
-    if (has_path(listener)) {
+    if (has_path(listener) && !listener->keep_socket) {
         gi_os_remove_socket_path(&listener->addr, &listener->path_id);
     }
     if (gori_op_is_active(&listener->accept_op)) {
@@ -443,6 +453,25 @@ void gori_listener_close(struct gori_listener *listener)
     } else if (listener->has_socket || listener->feeder_ended) {
         gori_timer_start(loop_of(listener), &listener->timer, 0);
     }
+}
+
+int gori_listener_release(struct gori_listener *listener, gori_native *ret_native)
+{
+    if (listener->closing || !listener->has_socket) {
+        return GORI_ECLOSED;
+    }
+    if (!is_of_system(loop_of(listener)) || !gi_os_shares_sockets()) {
+        return GORI_ENOTSUP;
+    }
+    int copy;
+    int result = gi_os_duplicate((int)listener->handle.native, &copy);
+    if (result < 0) {
+        return result;
+    }
+    listener->keep_socket = true;
+    gori_listener_close(listener);
+    *ret_native = copy;
+    return 0;
 }
 
 void gi_listener_give(struct gori_listener *listener, gori_native native)
@@ -481,6 +510,7 @@ static void init_listener(struct gori_listener *listener, const struct gori_list
     listener->user = config->user;
     listener->on_close = config->on_close;
     listener->sessions_max = config->sessions_max != 0 ? config->sessions_max : UINT32_MAX;
+    listener->keep_socket = config->keep_socket;
     listener->back_off = BACK_OFF_MIN;
     listener->accept_op.on_complete = accept_done;
     listener->handle.on_close = handle_closed;
@@ -538,7 +568,7 @@ int gi_listener_adopt(struct gori_loop *loop, const struct gori_listener_config 
     if (has_path(listener)) {
         gi_os_socket_path_id(&listener->addr, &listener->path_id);
     }
-    result = gori_handle_adopt(loop, native, &listener->handle);
+    result = gi_handle_attach(loop, native, GI_HANDLE_LISTENER, &listener->handle);
     if (result < 0) {
         free_listener(listener);
         return result;
@@ -547,6 +577,23 @@ int gi_listener_adopt(struct gori_loop *loop, const struct gori_listener_config 
     accept_on(listener);
     *ret_listener = listener;
     return 0;
+}
+
+int gori_listener_adopt(struct gori_loop *loop, gori_native native,
+                        const struct gori_listener_config *config,
+                        struct gori_listener **ret_listener)
+{
+    if (!gi_loop_on_thread(loop)) {
+        return GORI_EWRONGTHREAD;
+    }
+    if (!is_of_system(loop)) {
+        return GORI_ENOTSUP;
+    }
+    if (config->events == NULL || native == GORI_NATIVE_NONE) {
+        return GORI_EINVAL;
+    }
+    int result = gi_os_check_listening((int)native);
+    return result < 0 ? result : gi_listener_adopt(loop, config, native, NULL, ret_listener);
 }
 
 int gori_listener_open(struct gori_loop *loop, const struct gori_listener_config *config,

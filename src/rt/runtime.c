@@ -3,8 +3,9 @@
  * The runtime: N workers, each a thread with its own loop.  It starts them, tells them to stop, and
  * collects how they ended.  Nothing here is on a hot path.
  *
- *  1. Ports are bound by gori_runtime_listen, before any worker exists: errors reach the caller,
- *     and the system queues connections from then on.  A worker adopts one socket per address.
+ *  1. Ports (port.h) are bound by gori_runtime_listen, before any worker exists: errors reach the
+ *     caller, and the system queues connections from then on.  A worker adopts one socket per
+ *     address; of a port that is kept, a duplicate, so that the queue outlives the run.
  *  2. A loop is created, run and destroyed by its worker's thread.
  *  3. `shared` is touched under the monitor only, but for a worker's `stop_level`, which is atomic:
  *     0 run, 1 drain until the deadline, 2 close at once.  It only grows.
@@ -30,6 +31,7 @@
 #include "rt/door.h"
 #include "rt/listener.h"
 #include "rt/loop.h"
+#include "rt/port.h"
 
 enum {
     WORKERS_MAX = 255,
@@ -39,14 +41,6 @@ enum {
 };
 
 #define DRAIN_TIMEOUT (10 * GORI_SECONDS)
-
-/* One address, and one bound socket of it for every worker; taken ones are NONE. */
-struct port {
-    struct gori_link link;
-    struct gori_listener_config config;
-    struct gi_accept *accept;
-    gori_native natives[];
-};
 
 struct worker {
     struct gori_runtime *runtime;
@@ -169,106 +163,18 @@ err_runtime:
 
 /* Ports ------------------------------------------------------------------------------------ */
 
-static size_t port_bytes(const struct gori_runtime *runtime)
-{
-    return sizeof(struct port) + runtime->config.workers * sizeof(gori_native);
-}
-
-static void free_port(struct gori_runtime *runtime, struct port *port)
-{
-    for (uint32_t i = 0; i < runtime->config.workers; i++) {
-        if (port->natives[i] != GORI_NATIVE_NONE) {
-            gi_system_sockets.close(NULL, port->natives[i]);
-        }
-    }
-    gi_accept_destroy(runtime->allocator, port->accept);
-    gi_free(runtime->allocator, port, port_bytes(runtime));
-}
-
-/* Workers share a UNIX path by sharing the socket: the system has no SO_REUSEPORT for it. */
-static int bind_next(struct port *port, uint32_t index, const struct gi_listen_options *options)
-{
-    if (index > 0 && gori_addr_family(&port->config.addr) == GORI_ADDR_UNIX) {
-        int descriptor;
-        int result = gi_os_duplicate((int)port->natives[0], &descriptor);
-        if (result >= 0) {
-            port->natives[index] = descriptor;
-        }
-        return result;
-    }
-    return gi_system_sockets.listen(NULL, &port->config.addr, options, &port->natives[index]);
-}
-
-/* Whether somebody else has the port.  Sharing it among workers would share it with any other
- * server of the same user as well, which would then answer a part of the clients, unnoticed. */
-static int check_port_is_free(const struct port *port, struct gi_listen_options options)
-{
-    const struct gori_addr *addr = &port->config.addr;
-    if (port->config.reuse_port || gori_addr_family(addr) == GORI_ADDR_UNIX ||
-        gori_addr_port(addr) == 0) {
-        return 0;
-    }
-    options.reuse_port = false;
-    gori_native native;
-    int result = gi_system_sockets.listen(NULL, addr, &options, &native);
-    if (result >= 0) {
-        gi_system_sockets.close(NULL, native);
-    }
-    return result;
-}
-
-static int bind_all(struct gori_runtime *runtime, struct port *port)
-{
-    const struct gi_listen_options options = {
-        .backlog = port->config.backlog == 0 ? GI_BACKLOG : port->config.backlog,
-        .reuse_port = port->config.reuse_port ||
-                      (runtime->config.workers > 1 && gi_accept_has_socket(port->accept, 1)),
-        .ipv6_only = port->config.ipv6_only,
-        .no_delay = !port->config.options.delay,
-    };
-    int result = check_port_is_free(port, options);
-    if (result < 0) {
-        return result;
-    }
-    for (uint32_t i = 0; i < runtime->config.workers && gi_accept_has_socket(port->accept, i);
-         i++) {
-        result = bind_next(port, i, &options);
-        if (result < 0) {
-            return result;
-        }
-        if (i == 0) {
-            /* Port 0 was a question; the others share the answer. */
-            result =
-                gi_system_sockets.addr(NULL, port->natives[0], GI_SOCKET_LOCAL, &port->config.addr);
-            if (result < 0) {
-                return result;
-            }
-        }
-    }
-    return 0;
-}
-
-int gori_runtime_listen(struct gori_runtime *runtime, const struct gori_listener_config *config,
-                        struct gori_addr *ret_addr)
+static int add_port(struct gori_runtime *runtime, const struct gori_listener_config *config,
+                    gori_native native, struct gori_addr *ret_addr)
 {
     bool has_events = config->events != NULL || runtime->config.on_listen != NULL;
-    if (!has_events || gori_addr_family(&config->addr) == GORI_ADDR_NONE) {
+    if (!has_events) {
         return GORI_EINVAL;
     }
-    struct port *port = gi_alloc_zero(runtime->allocator, port_bytes(runtime));
-    if (port == NULL) {
-        return GORI_ENOMEM;
-    }
-    port->config = *config;
-    for (uint32_t i = 0; i < runtime->config.workers; i++) {
-        port->natives[i] = GORI_NATIVE_NONE;
-    }
-    int result = gi_accept_create(runtime->allocator, runtime, config, &port->accept);
-    if (result >= 0) {
-        result = bind_all(runtime, port);
-    }
+    struct gi_port *port;
+    int result = native == GORI_NATIVE_NONE
+                     ? gi_port_bind(runtime->allocator, runtime, config, &port)
+                     : gi_port_adopt(runtime->allocator, runtime, config, native, &port);
     if (result < 0) {
-        free_port(runtime, port);
         return result;
     }
     gi_list_push_back(&runtime->ports, &port->link);
@@ -278,9 +184,34 @@ int gori_runtime_listen(struct gori_runtime *runtime, const struct gori_listener
     return 0;
 }
 
+int gori_runtime_listen(struct gori_runtime *runtime, const struct gori_listener_config *config,
+                        struct gori_addr *ret_addr)
+{
+    return add_port(runtime, config, GORI_NATIVE_NONE, ret_addr);
+}
+
+int gori_runtime_adopt(struct gori_runtime *runtime, gori_native native,
+                       const struct gori_listener_config *config, struct gori_addr *ret_addr)
+{
+    return native == GORI_NATIVE_NONE ? GORI_EINVAL : add_port(runtime, config, native, ret_addr);
+}
+
+gori_native gori_runtime_socket(const struct gori_runtime *runtime, uint32_t index)
+{
+    GI_LIST_FOREACH (link, &runtime->ports) {
+        const struct gi_port *port = gori_container_of(link, struct gi_port, link);
+        uint32_t count = port->config.keep_socket ? port->socket_count : 0;
+        if (index < count) {
+            return port->natives[index];
+        }
+        index -= count;
+    }
+    return GORI_NATIVE_NONE;
+}
+
 /* One worker ------------------------------------------------------------------------------- */
 
-static int open_listener(struct worker *worker, struct port *port)
+static int open_listener(struct worker *worker, struct gi_port *port)
 {
     struct gori_runtime *runtime = worker->runtime;
     struct gori_listener_config config = port->config;
@@ -290,12 +221,17 @@ static int open_listener(struct worker *worker, struct port *port)
     if (config.events == NULL) {
         return GORI_EINVAL;
     }
+    config.keep_socket = port->config.keep_socket; /* the port's, not the worker's, to decide */
+    gori_native native;
+    int result = gi_port_take(port, worker->index, &native);
+    if (result < 0) {
+        return result;
+    }
     const struct gi_accept_role role = {.accept = port->accept, .worker = worker->index};
     struct gori_listener *listener;
-    int result =
-        gi_listener_adopt(worker->loop, &config, port->natives[worker->index], &role, &listener);
-    if (result >= 0) {
-        port->natives[worker->index] = GORI_NATIVE_NONE;
+    result = gi_listener_adopt(worker->loop, &config, native, &role, &listener);
+    if (result < 0 && native != GORI_NATIVE_NONE) {
+        gori_native_close(worker->loop, native);
     }
     return result;
 }
@@ -303,7 +239,7 @@ static int open_listener(struct worker *worker, struct port *port)
 static int open_listeners(struct worker *worker)
 {
     GI_LIST_FOREACH (link, &worker->runtime->ports) {
-        int result = open_listener(worker, gori_container_of(link, struct port, link));
+        int result = open_listener(worker, gori_container_of(link, struct gi_port, link));
         if (result < 0) {
             return result;
         }
@@ -410,7 +346,7 @@ static void end_accepting(struct worker *worker)
         return;
     }
     GI_LIST_FOREACH (link, &worker->runtime->ports) {
-        gi_accept_end(gori_container_of(link, struct port, link)->accept);
+        gi_accept_end(gori_container_of(link, struct gi_port, link)->accept);
     }
 }
 
@@ -492,6 +428,9 @@ static void reset(struct gori_runtime *runtime)
         runtime->workers[i] = (struct worker){.runtime = runtime, .index = i};
     }
     gi_os_monitor_unlock(&runtime->monitor);
+    GI_LIST_FOREACH (link, &runtime->ports) {
+        gi_accept_begin(gori_container_of(link, struct gi_port, link)->accept);
+    }
 }
 
 /* Starts up to all threads.  Result: how many run; fewer than all when the system refused one. */
@@ -559,6 +498,11 @@ static int run_threads(struct gori_runtime *runtime)
 
 int gori_runtime_run(struct gori_runtime *runtime)
 {
+    GI_LIST_FOREACH (link, &runtime->ports) {
+        if (!gi_port_is_open(gori_container_of(link, struct gi_port, link))) {
+            return GORI_ECLOSED;
+        }
+    }
     gi_os_limits_raise();
     return run_threads(runtime);
 }
@@ -569,7 +513,7 @@ void gori_runtime_destroy(struct gori_runtime *runtime)
         return;
     }
     for (struct gori_link *link; (link = gi_list_pop_front(&runtime->ports)) != NULL;) {
-        free_port(runtime, gori_container_of(link, struct port, link));
+        gi_port_destroy(gori_container_of(link, struct gi_port, link));
     }
     if (runtime->config.handle_signals) {
         gi_os_signals_close(&runtime->signals);
@@ -644,7 +588,7 @@ void gori_runtime_read_stats(const struct gori_runtime *runtime, uint32_t worker
         return;
     }
     GI_LIST_FOREACH (link, &runtime->ports) {
-        const struct port *port = gori_container_of(link, struct port, link);
+        const struct gi_port *port = gori_container_of(link, struct gi_port, link);
         const struct gi_accept_seat *seat = &port->accept->seats[worker];
         ret_stats->sessions_now += gi_atomic_u32_load(&seat->sessions, GI_RELAXED);
         ret_stats->accepted += gi_atomic_u64_load(&seat->accepted, GI_RELAXED);

@@ -261,6 +261,24 @@ int gi_os_duplicate(int fd, int *ret_fd)
     return 0;
 }
 
+bool gi_os_shares_sockets(void)
+{
+    return true;
+}
+
+static bool has_option(int fd, int name, int wanted)
+{
+    int value = 0;
+    socklen_t size = sizeof(value);
+    return getsockopt(fd, SOL_SOCKET, name, &value, &size) == 0 && value == wanted;
+}
+
+int gi_os_check_listening(int fd)
+{
+    bool listens = has_option(fd, SO_TYPE, SOCK_STREAM) && has_option(fd, SO_ACCEPTCONN, 1);
+    return listens ? 0 : GORI_EINVAL;
+}
+
 int gi_os_set_no_delay(int fd, bool on)
 {
     int error = set_option(fd, IPPROTO_TCP, TCP_NODELAY, on ? 1 : 0);

@@ -286,6 +286,21 @@ int gi_os_duplicate(int fd, int *ret_fd)
     return 0;
 }
 
+bool gi_os_shares_sockets(void)
+{
+    /* A duplicate belongs to the completion port of the original, for good. */
+    return false;
+}
+
+int gi_os_check_listening(int fd)
+{
+    BOOL listens = FALSE;
+    int size = sizeof(listens);
+    int failed =
+        getsockopt(gi_os_native_socket(fd), SOL_SOCKET, SO_ACCEPTCONN, (char *)&listens, &size);
+    return failed == 0 && listens ? 0 : GORI_EINVAL;
+}
+
 int gi_os_set_no_delay(int fd, bool on)
 {
     int error = set_option(fd, IPPROTO_TCP, TCP_NODELAY, on ? 1 : 0);
