@@ -50,7 +50,7 @@ struct gori_runtime_config {
 struct gori_worker_stats {
     uint64_t accepted;     /* given to it since the start */
     uint64_t handed_over;  /* of them, those that another worker had accepted */
-    uint32_t sessions_now; /* of them, those that have not closed; while it listens */
+    uint32_t sessions_now; /* of them, those that have not closed */
 };
 
 /**

@@ -12,8 +12,9 @@
  *     is lost between two loops.
  *  4. The acceptor's last act is gi_accept_end: a message to every other listener, behind all that
  *     was handed over before.  A listener without a socket that is closed waits for it, so that it
- *     takes everything that is still on its way.
- *
+ *     takes everything that is still on its way.  What the system has queued when the acceptor
+ *     closes it serves itself: the others are ending too, some may have ended, and each of these
+ *     connections is only to be answered once and ended.  With keep_socket there is none of it.
  *  5. Nobody has room while every worker has its sessions_max, while the mailbox of the one whose
  *     turn it is is full, and before all workers are there.  Then the connection stays with the
  *     acceptor, which accepts no more.  It says that it waits and chooses once more; whoever makes

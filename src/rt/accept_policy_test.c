@@ -13,6 +13,7 @@
 #include "base/atomic.h"
 #include "base/fault_alloc.h"
 #include "lib/test.h"
+#include "rt/loop.h"
 
 enum { WORKERS = 3, CLIENTS = 30 };
 
@@ -28,6 +29,8 @@ struct stage {
     pthread_t thread;
     int result;
     struct ready ready[WORKERS];
+    struct gi_atomic_bool holds;  /* a close of a session waits while this is set */
+    struct gi_atomic_bool held;   /* and one does */
     struct gi_atomic_u64 last_id; /* of the session that opened last */
     struct gi_atomic_u32 closed;
 };
@@ -47,8 +50,11 @@ static size_t echoed(struct gori_session *session, struct gori_slice bytes)
 static void closed(struct gori_session *session, enum gori_close_reason reason, int error)
 {
     struct stage *stage = gori_session_user(session);
-    (void)reason;
     (void)error;
+    while (reason == GORI_CLOSE_SHUTDOWN && gi_atomic_bool_load(&stage->holds, GI_ACQUIRE)) {
+        gi_atomic_bool_store(&stage->held, true, GI_RELEASE);
+        (void)sched_yield();
+    }
     (void)gi_atomic_u32_add(&stage->closed, 1, GI_RELEASE);
 }
 
@@ -247,6 +253,7 @@ static void stop_with_a_full_queue(enum gori_accept_policy policy)
     uint64_t accepted = 0;
     for (uint32_t i = 0; i < WORKERS; i++) {
         accepted += stats_of(&stage, i).accepted;
+        GT_EQUAL(stats_of(&stage, i).sessions_now, 0); /* also those that outlived its listener */
     }
     GT_EQUAL(accepted, CLIENTS);
     GT_EQUAL(gi_atomic_u32_load(&stage.closed, GI_ACQUIRE), CLIENTS);
@@ -267,6 +274,52 @@ GT_TEST(a_stop_refuses_nothing_that_was_queued_least)
 GT_TEST(a_stop_refuses_nothing_that_was_queued_single)
 {
     stop_with_a_full_queue(GORI_ACCEPT_SINGLE);
+}
+
+/* An engine whose next turn fails, as for want of memory, and no other. */
+static const struct gi_engine_impl *g_sound;
+
+static int fail_once(struct gi_engine *engine, gori_time deadline)
+{
+    (void)deadline;
+    engine->impl = g_sound;
+    return GORI_ENOMEM;
+}
+
+static void break_engine(struct gori_task *task)
+{
+    static struct gi_engine_impl broken;
+    struct stage *stage = task->user;
+    struct gi_engine *engine = gori_runtime_loop(stage->runtime, 1)->engine;
+    g_sound = engine->impl;
+    broken = *g_sound;
+    broken.turn = fail_once;
+    engine->impl = &broken;
+}
+
+/* Held in the close of its one session, so that it is on its end as long as the clients come. */
+GT_TEST(what_comes_while_a_worker_ends_in_mid_run_is_served_by_the_others)
+{
+    static struct stage stage;
+    int clients[CLIENTS];
+    struct gori_task task = {.run = break_engine, .user = &stage};
+    stage_open(&stage, GORI_ACCEPT_ROUND_ROBIN, 0);
+    gi_atomic_bool_store(&stage.holds, true, GI_RELEASE);
+    dial_all(&stage, clients, WORKERS);
+    GT_EQUAL(gori_runtime_post(stage.runtime, 1, &task), 0);
+    while (!gi_atomic_bool_load(&stage.held, GI_ACQUIRE)) {
+        (void)sched_yield();
+    }
+    dial_all(&stage, &clients[WORKERS], CLIENTS - WORKERS);
+    GT_EQUAL(stats_of(&stage, 1).accepted, 1);
+    GT_EQUAL(stats_of(&stage, 0).accepted + stats_of(&stage, 2).accepted, CLIENTS - 1);
+    gi_atomic_bool_store(&stage.holds, false, GI_RELEASE);
+    hang_up(clients, CLIENTS);
+    GT_EQUAL(pthread_join(stage.thread, NULL), 0);
+    GT_EQUAL(stage.result, GORI_ENOMEM);
+    GT_EQUAL(gi_atomic_u32_load(&stage.closed, GI_ACQUIRE), CLIENTS);
+    gori_runtime_destroy(stage.runtime);
+    gi_fault_alloc_fini(&stage.memory);
 }
 
 GT_TEST(a_policy_that_is_none_is_refused)

@@ -129,7 +129,7 @@ struct walk {
     pthread_t threads[LOOPS];
     struct gi_atomic_pointer loops[LOOPS];
     struct gi_atomic_u32 started;
-    struct gi_atomic_u32 ended;
+    struct gi_atomic_u32 ended; /* loops, and who stops them */
     struct walker walkers[LOOPS];
 };
 
@@ -185,8 +185,8 @@ static void *run_walk_loop(void *argument)
     (void)gi_atomic_u32_add(&walk->started, 1, GI_RELEASE);
     GT_EQUAL(gori_loop_run(loop), 0);
     (void)gi_atomic_u32_add(&walk->ended, 1, GI_ACQ_REL);
-    while (gi_atomic_u32_load(&walk->ended, GI_ACQUIRE) < LOOPS) {
-        (void)sched_yield(); /* others may still post to this loop */
+    while (gi_atomic_u32_load(&walk->ended, GI_ACQUIRE) < LOOPS + 1) {
+        (void)sched_yield(); /* others may still post to this loop, or stop it */
     }
     gori_loop_destroy(loop);
     return NULL;
@@ -219,6 +219,7 @@ static void walk_on(const char *engine)
     for (uint32_t i = 0; i < LOOPS; i++) {
         gori_loop_stop(walk_loop(&walk, i));
     }
+    (void)gi_atomic_u32_add(&walk.ended, 1, GI_ACQ_REL);
     uint32_t steps = 0;
     for (uint32_t i = 0; i < LOOPS; i++) {
         GT_EQUAL(pthread_join(walk.threads[i], NULL), 0);

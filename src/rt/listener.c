@@ -77,7 +77,6 @@ struct gori_listener {
     uint32_t pending_first;
     uint32_t pending_count;
     uint32_t pending_capacity;    /* a power of two, or 0 */
-    struct gi_accept_role role;   /* its part in an accept policy; accept is NULL without one */
     struct gi_os_file_id path_id; /* of the path of a UNIX listener */
     struct gori_addr addr;
 };
@@ -89,8 +88,8 @@ static struct gori_loop *loop_of(const struct gori_listener *listener)
 
 static bool is_dispatcher(const struct gori_listener *listener)
 {
-    return listener->role.accept != NULL && listener->has_socket &&
-           listener->role.accept->policy != GORI_ACCEPT_KERNEL;
+    return listener->class->role.accept != NULL && listener->has_socket &&
+           listener->class->role.accept->policy != GORI_ACCEPT_KERNEL;
 }
 
 static bool has_room(const struct gori_listener *listener)
@@ -119,7 +118,7 @@ static void starve(struct gori_listener *listener)
     listener->back_off = gi_min_u64(2 * listener->back_off, BACK_OFF_MAX);
     gori_op_cancel(&listener->accept_op);
     if (is_dispatcher(listener)) {
-        gi_accept_wait(listener->role.accept);
+        gi_accept_wait(listener->class->role.accept);
     }
 }
 
@@ -143,10 +142,11 @@ static void accept_on(struct gori_listener *listener)
     }
 }
 
-static void count_out(struct gori_listener *listener)
+/* Also after the listener has ended. */
+static void count_out(const struct gi_session_class *class)
 {
-    if (listener->role.accept != NULL) {
-        gi_accept_count_out(&listener->role);
+    if (class->role.accept != NULL) {
+        gi_accept_count_out(&class->role);
     }
 }
 
@@ -164,7 +164,7 @@ static void open_here(struct gori_listener *listener, gori_native native)
     if (result < 0) {
         loop->stats.sessions_refused++;
         gori_native_close(loop, native);
-        count_out(listener);
+        count_out(listener->class);
         starve(listener);
         return;
     }
@@ -199,7 +199,7 @@ static bool make_place(struct gori_listener *listener, gori_native native)
     loop_of(listener)->stats.sessions_refused++;
     gori_native_close(loop_of(listener), native);
     if (!listener->has_socket) {
-        count_out(listener);
+        count_out(listener->class);
     }
     return false;
 }
@@ -230,7 +230,7 @@ static void keep_pending(struct gori_listener *listener, gori_native native)
 static void open_session(struct gori_listener *listener, gori_native native)
 {
     if (is_dispatcher(listener) && !listener->closing) {
-        int result = gi_accept_dispatch(listener->role.accept, native);
+        int result = gi_accept_dispatch(listener->class->role.accept, native);
         if (result == GI_ACCEPT_AWAY) {
             accepted_well(listener);
             return;
@@ -240,8 +240,8 @@ static void open_session(struct gori_listener *listener, gori_native native)
             starve(listener);
             return;
         }
-    } else if (listener->role.accept != NULL && listener->has_socket) {
-        gi_accept_count_in(&listener->role);
+    } else if (listener->class->role.accept != NULL && listener->has_socket) {
+        gi_accept_count_in(&listener->class->role);
     }
     open_here(listener, native);
 }
@@ -372,9 +372,9 @@ static void finish(struct gori_listener *listener)
     listener->closing = true;
     open_pending(listener);
     if (is_dispatcher(listener)) {
-        gi_accept_end(listener->role.accept);
+        gi_accept_end(listener->class->role.accept);
     } else if (!listener->has_socket) {
-        gi_accept_leave(&listener->role);
+        gi_accept_leave(&listener->class->role);
     }
     gi_list_remove(&listener->link);
     if (listener->on_close != NULL) {
@@ -406,11 +406,13 @@ void gi_listener_reap_all(struct gori_loop *loop)
     }
 }
 
-void gi_listener_session_closed(struct gori_listener *listener)
+void gi_listener_session_closed(const struct gi_session_class *class)
 {
-    count_out(listener);
-    open_pending(listener);
-    accept_on(listener);
+    count_out(class);
+    if (class->listener != NULL) {
+        open_pending(class->listener);
+        accept_on(class->listener);
+    }
 }
 
 void gi_listener_retry_starved(struct gori_loop *loop)
@@ -550,7 +552,7 @@ int gi_listener_adopt(struct gori_loop *loop, const struct gori_listener_config 
     if (result < 0) {
         return result;
     }
-    listener->role = role != NULL ? *role : (struct gi_accept_role){0};
+    listener->class->role = role != NULL ? *role : (struct gi_accept_role){0};
     listener->has_socket = native != GORI_NATIVE_NONE;
     if (!listener->has_socket) {
         listener->addr = config->addr;

@@ -8,12 +8,13 @@
 #include <gori/op.h>
 
 struct gi_accept_role;
+struct gi_session_class;
 struct gori_listener;
 struct gori_listener_config;
 struct gori_loop;
 
-/** A session of the listener has closed: there may be room for another. */
-void gi_listener_session_closed(struct gori_listener *listener);
+/** A session of this class has closed: if its listener is there, it may have room for another. */
+void gi_listener_session_closed(const struct gi_session_class *class);
 
 /**
  * A listener on a socket that is bound already (rt/runtime.c binds before the loops exist), or,

@@ -209,9 +209,7 @@ static void leave_class(struct gori_session *session)
 {
     struct gi_session_class *class = session->class;
     class->sessions--;
-    if (class->listener != NULL) {
-        gi_listener_session_closed(class->listener);
-    }
+    gi_listener_session_closed(class);
 }
 
 void gi_session_handle_closed(struct gori_handle *handle)

@@ -10,6 +10,7 @@
 #include <gori/session.h>
 
 #include "base/pool.h"
+#include "rt/accept_policy.h"
 #include "rt/receive_queue.h"
 #include "rt/send_queue.h"
 
@@ -24,6 +25,7 @@ struct gi_session_class {
     struct gori_loop *loop;
     struct gori_session_options options; /* with the defaults filled in */
     struct gori_listener *listener;      /* NULL: of connects, or the listener has closed */
+    struct gi_accept_role role;          /* by which its sessions are counted, or none */
     uint32_t sessions;                   /* not closed */
     uint32_t references;                 /* the listener, and every session that has memory */
     struct gi_pool pool;                 /* memory of sessions with their context */
