@@ -36,6 +36,11 @@ struct gori_runtime_config {
     void (*on_listen)(struct gori_runtime *runtime, uint32_t worker,
                       struct gori_listener_config *config);
     /**
+     * Runs once in each run, when all workers have started and accept, on the thread of
+     * gori_runtime_run: the moment to say "ready".  Not when one of them failed.  May be NULL.
+     */
+    void (*on_ready)(struct gori_runtime *runtime);
+    /**
      * Runs on each worker when a graceful stop begins, for what the application must end itself
      * (idle keep-alive connections, say).  Sessions still open at the deadline are closed with
      * GORI_CLOSE_SHUTDOWN.  NULL: every session is closed after its flush.
@@ -106,6 +111,13 @@ GORI_API void gori_runtime_destroy(struct gori_runtime *runtime);
 
 /** The number of workers. */
 GORI_API uint32_t gori_runtime_workers(const struct gori_runtime *runtime);
+
+/**
+ * The addresses of gori_runtime_listen and gori_runtime_adopt, numbered from 0 on in that order.
+ * Errors: GORI_ENOTFOUND behind the last.
+ */
+GORI_API GORI_MUST_USE int gori_runtime_addr(const struct gori_runtime *runtime, uint32_t index,
+                                             struct gori_addr *ret_addr);
 
 /** The loop of a worker, NULL while it is not running.  Post to it from any thread. */
 GORI_API struct gori_loop *gori_runtime_loop(struct gori_runtime *runtime, uint32_t worker);

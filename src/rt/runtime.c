@@ -196,6 +196,19 @@ int gori_runtime_adopt(struct gori_runtime *runtime, gori_native native,
     return native == GORI_NATIVE_NONE ? GORI_EINVAL : add_port(runtime, config, native, ret_addr);
 }
 
+int gori_runtime_addr(const struct gori_runtime *runtime, uint32_t index,
+                      struct gori_addr *ret_addr)
+{
+    GI_LIST_FOREACH (link, &runtime->ports) {
+        if (index == 0) {
+            *ret_addr = gori_container_of(link, struct gi_port, link)->config.addr;
+            return 0;
+        }
+        index--;
+    }
+    return GORI_ENOTFOUND;
+}
+
 gori_native gori_runtime_socket(const struct gori_runtime *runtime, uint32_t index)
 {
     GI_LIST_FOREACH (link, &runtime->ports) {
@@ -468,7 +481,7 @@ static bool all_ended(struct gori_runtime *runtime)
 
 static void serve_signals(struct gori_runtime *runtime)
 {
-    while (!all_ended(runtime)) {
+    while (runtime->config.handle_signals && !all_ended(runtime)) {
         int result = gi_os_signals_wait(&runtime->signals);
         if (result < 0) {
             return;
@@ -487,7 +500,10 @@ static int run_threads(struct gori_runtime *runtime)
     if (error < 0) {
         gori_runtime_stop(runtime);
         gori_runtime_stop(runtime);
-    } else if (runtime->config.handle_signals) {
+    } else {
+        if (runtime->config.on_ready != NULL) {
+            runtime->config.on_ready(runtime);
+        }
         serve_signals(runtime);
     }
     for (uint32_t i = 0; i < threads; i++) {

@@ -24,6 +24,7 @@ struct stage {
     struct gi_atomic_u32 closed;
     struct gi_atomic_u32 started;
     struct gi_atomic_u32 ended;
+    uint32_t ready;               /* times it was said; of the runtime's thread */
     struct gi_atomic_u32 drained; /* closed with GORI_CLOSE_SHUTDOWN */
     uint32_t per_worker[8];       /* sessions; each written by its worker only */
     uint32_t worker_of_user[8];   /* what on_listen puts into `user` points here */
@@ -92,6 +93,17 @@ static void ended(struct gori_runtime *runtime, uint32_t worker, struct gori_loo
     gi_atomic_u32_add(&stage->ended, 1, GI_RELAXED);
 }
 
+static void ready(struct gori_runtime *runtime)
+{
+    struct stage *stage = gori_runtime_user(runtime);
+    struct gori_addr addr;
+    GT_EQUAL(gi_atomic_u32_load(&stage->started, GI_RELAXED), gori_runtime_workers(runtime));
+    GT_EQUAL(gori_runtime_addr(runtime, 0, &addr), 0);
+    GT_EQUAL_BYTES(addr.as.native, addr.size, stage->addr.as.native, stage->addr.size);
+    GT_EQUAL(gori_runtime_addr(runtime, 1, &addr), GORI_ENOTFOUND);
+    stage->ready++;
+}
+
 static void *run(void *argument)
 {
     struct stage *stage = argument;
@@ -108,6 +120,7 @@ static void stage_open(struct stage *stage, struct gori_runtime_config config, c
     config.on_start = config.on_start == NULL ? started : config.on_start;
     config.on_listen = listening;
     config.on_end = ended;
+    config.on_ready = ready;
     config.user = stage;
     GT_EQUAL(gori_runtime_create(&config, &stage->runtime), 0);
     struct gori_listener_config listener = {.events = &events};
@@ -167,6 +180,7 @@ static void serve_all(const char *where, uint32_t workers)
         sum += stage.per_worker[i];
     }
     GT_EQUAL(sum, CLIENTS);
+    GT_EQUAL(stage.ready, 1);
     GT_EQUAL(gi_atomic_u32_load(&stage.started, GI_RELAXED), workers);
     GT_EQUAL(gi_atomic_u32_load(&stage.ended, GI_RELAXED), workers);
     GT_EQUAL(gi_atomic_u32_load(&stage.closed, GI_RELAXED), CLIENTS);
@@ -240,6 +254,7 @@ GT_TEST(a_worker_that_cannot_start_ends_the_run_with_its_error)
     struct gori_runtime_config config = {.workers = 3, .on_start = refuse};
     stage_open(&stage, config, "127.0.0.1:0");
     stage_close(&stage);
+    GT_EQUAL(stage.ready, 0);
 }
 
 GT_TEST(an_unknown_engine_is_an_error_of_the_run)
