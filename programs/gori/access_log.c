@@ -23,6 +23,7 @@
 
 int access_log_open(const char *name)
 {
+    system_expect_full_files();
     if (strcmp(name, "-") == 0) {
         return STDOUT_FILENO;
     }

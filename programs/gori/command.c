@@ -80,9 +80,11 @@ static int read_bytes(const struct command *command, const struct option *option
 static int read_seconds(const struct command *command, const struct option *option,
                         const char *text)
 {
+    /* Whatever else strtod reads (0x10, 1e3) is more often a mistake than meant. */
+    bool is_decimal = text[strspn(text, "0123456789.")] == '\0';
     char *end;
     double value = strtod(text, &end);
-    if (*text < '0' || *text > '9' || *end != '\0' || !(value <= 1e9)) {
+    if (*text < '0' || *text > '9' || !is_decimal || *end != '\0' || !(value <= 1e9)) {
         return complain(command, "%s wants seconds such as 0.5 or 30, not '%s'", option->name,
                         text);
     }

@@ -58,20 +58,22 @@ int command_parse(const struct command *command, int argc, char **argv, const ch
 
 /** What a server command was asked for. */
 struct server_options {
-    struct gori_addr listen;
+    struct gori_addr listen;    /* GORI_ADDR_NONE: nobody said */
+    const char *default_listen; /* an address of ours */
     uint32_t workers;
     const char *engine;
     enum gori_accept_policy accept_policy;
     gori_time drain_timeout;
 };
 
-/** How the common server options start out; `listen` is an address of ours. */
-struct server_options server_options_default(const char *listen);
+/** How the common server options start out. */
+struct server_options server_options_default(const char *default_listen);
 
 /**
- * Listens and runs until SIGTERM or SIGINT (a second one ends it at once).  Prints the line
- * "listening on ADDR:PORT" when it is ready.  `config.loop`, `config.workers` and the like are set
- * from `options`; the rest is the caller's.  Result: an exit code.
+ * Listens, on the sockets of a supervisor if it gave some (LISTEN_FDS), and runs until SIGTERM or
+ * SIGINT (a second one ends it at once).  Prints the line "listening on ADDR:PORT", one for each
+ * address, when all workers accept.  `config.loop`, `config.workers` and the like are set from
+ * `options`; the rest is the caller's.  Result: an exit code.
  */
 int server_run(const struct server_options *options, struct gori_runtime_config *config,
                struct gori_listener_config *listener);

@@ -2,6 +2,7 @@
 /*
  * gori: one program, one file per subcommand.  This file finds the subcommand.
  */
+#include <errno.h>
 #include <fcntl.h>
 #include <gori/version.h>
 #include <stdio.h>
@@ -49,13 +50,8 @@ static void fill_standard_descriptors(void)
     }
 }
 
-int main(int argc, char **argv)
+static int run_command(int argc, char **argv)
 {
-    fill_standard_descriptors();
-    if (argc < 2) {
-        fprintf(stderr, "gori: a command is missing; try 'gori --help'\n");
-        return EXIT_USAGE;
-    }
     const char *name = argv[1];
     if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "help") == 0) {
         print_help();
@@ -72,4 +68,19 @@ int main(int argc, char **argv)
     }
     fprintf(stderr, "gori: there is no command '%s'; try 'gori --help'\n", name);
     return EXIT_USAGE;
+}
+
+int main(int argc, char **argv)
+{
+    fill_standard_descriptors();
+    if (argc < 2) {
+        fprintf(stderr, "gori: a command is missing; try 'gori --help'\n");
+        return EXIT_USAGE;
+    }
+    int code = run_command(argc, argv);
+    if (fflush(stdout) != 0 || ferror(stdout)) {
+        fprintf(stderr, "gori: cannot write to standard output: %s\n", strerror(errno));
+        return code == EXIT_DONE ? EXIT_FAILED : code;
+    }
+    return code;
 }

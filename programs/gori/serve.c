@@ -94,6 +94,14 @@ static int check_folder(const char *folder)
     return EXIT_DONE;
 }
 
+static void complain_of_log(const char *name, int error)
+{
+    const char *why = error == ENXIO ? "nobody reads from it" : strerror(error);
+    const char *remedy =
+        error == ENXIO ? "start its reader first" : "name a file that can be written";
+    fprintf(stderr, "gori serve: cannot open the access log '%s': %s; %s\n", name, why, remedy);
+}
+
 static int run(const struct server_options *options, struct serve *serve)
 {
     struct gori_runtime_config runtime = {
@@ -173,10 +181,7 @@ int command_serve(int argc, char **argv)
     if (log_name != NULL) {
         serve.log_descriptor = access_log_open(log_name);
         if (serve.log_descriptor < 0) {
-            fprintf(stderr,
-                    "gori serve: cannot open the access log '%s': %s; name a file that can be "
-                    "written\n",
-                    log_name, strerror(errno));
+            complain_of_log(log_name, errno);
             return EXIT_FAILED;
         }
     }

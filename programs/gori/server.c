@@ -8,14 +8,12 @@
 #include <string.h>
 
 #include "command.h"
+#include "system.h"
 
-struct server_options server_options_default(const char *listen)
+struct server_options server_options_default(const char *default_listen)
 {
-    struct server_options options = {.engine = "auto", .drain_timeout = 10 * GORI_SECONDS};
-    if (gori_addr_parse(listen, &options.listen) < 0) {
-        abort(); /* a default of ours that is no address */
-    }
-    return options;
+    return (struct server_options){
+        .default_listen = default_listen, .engine = "auto", .drain_timeout = 10 * GORI_SECONDS};
 }
 
 /* What to do about an address that cannot be had. */
@@ -66,26 +64,87 @@ static int check_engine(const struct server_options *options)
     return EXIT_DONE;
 }
 
-static int listen_and_run(struct gori_runtime *runtime, const struct gori_listener_config *listener)
+/* All workers accept. */
+static void tell_addresses(struct gori_runtime *runtime)
 {
-    char text[GORI_ADDR_TEXT_BYTES];
-    gori_addr_format(&listener->addr, text, sizeof(text));
-    struct gori_addr bound;
-    int result = gori_runtime_listen(runtime, listener, &bound);
+    struct gori_addr addr;
+    for (uint32_t i = 0; gori_runtime_addr(runtime, i, &addr) >= 0; i++) {
+        char text[GORI_ADDR_TEXT_BYTES];
+        gori_addr_format(&addr, text, sizeof(text));
+        printf("listening on %s\n", text);
+    }
+    if (fflush(stdout) != 0) {
+        fprintf(stderr, "gori: cannot write to standard output; the server goes on\n");
+        clearerr(stdout);
+    }
+}
+
+static int listen_at(struct gori_runtime *runtime, const struct server_options *options,
+                     struct gori_listener_config *listener)
+{
+    listener->addr = options->listen;
+    if (gori_addr_family(&listener->addr) == GORI_ADDR_NONE &&
+        gori_addr_parse(options->default_listen, &listener->addr) < 0) {
+        abort(); /* a default of ours that is no address */
+    }
+    int result = gori_runtime_listen(runtime, listener, NULL);
     if (result < 0) {
+        char text[GORI_ADDR_TEXT_BYTES];
         char what[sizeof(text) + 16];
+        gori_addr_format(&listener->addr, text, sizeof(text));
         snprintf(what, sizeof(what), "listen on %s", text);
         return complain(what, result, advice(result));
     }
-    gori_addr_format(&bound, text, sizeof(text));
-    printf("listening on %s\n", text);
-    if (fflush(stdout) != 0) {
-        fprintf(stderr, "gori: cannot write to standard output; the server goes on\n");
+    return EXIT_DONE;
+}
+
+/* What a supervisor opened is left open: it, or the next of us, goes on with what is queued. */
+static int take_over(struct gori_runtime *runtime, int socket_count,
+                     struct gori_listener_config *listener)
+{
+    listener->keep_socket = true;
+    for (int i = 0; i < socket_count; i++) {
+        int descriptor = SYSTEM_SOCKETS_FIRST + i;
+        int result = gori_runtime_adopt(runtime, descriptor, listener, NULL);
+        if (result < 0) {
+            char what[64];
+            snprintf(what, sizeof(what), "serve descriptor %d of LISTEN_FDS", descriptor);
+            return complain(what, result, "give stream sockets that listen");
+        }
     }
-    result = gori_runtime_run(runtime);
-    return result < 0
-               ? complain("go on serving", result, "'gori doctor' says what this machine gives")
-               : EXIT_DONE;
+    return EXIT_DONE;
+}
+
+/* How many sockets there are instead of an address; or -1, and the complaint is made. */
+static int find_sockets(const struct server_options *options)
+{
+    int count = system_take_sockets();
+    if (count < 0) {
+        fprintf(stderr, "gori: LISTEN_FDS is not a number of open descriptors from %d on\n",
+                SYSTEM_SOCKETS_FIRST);
+    } else if (count > 0 && gori_addr_family(&options->listen) != GORI_ADDR_NONE) {
+        fprintf(stderr, "gori: LISTEN_FDS says where to listen already; leave --listen out\n");
+        count = -1;
+    }
+    return count;
+}
+
+static int listen_and_run(struct gori_runtime *runtime, const struct server_options *options,
+                          struct gori_listener_config *listener)
+{
+    int sockets = find_sockets(options);
+    if (sockets < 0) {
+        return EXIT_USAGE;
+    }
+    listener->accept_policy = options->accept_policy;
+    int code =
+        sockets > 0 ? take_over(runtime, sockets, listener) : listen_at(runtime, options, listener);
+    if (code != EXIT_DONE) {
+        return code;
+    }
+    int result = gori_runtime_run(runtime);
+    return result < 0 ? complain("serve", result, "'gori doctor' says what this machine gives")
+                      : EXIT_DONE;
 }
 
 int server_run(const struct server_options *options, struct gori_runtime_config *config,
@@ -99,8 +158,7 @@ int server_run(const struct server_options *options, struct gori_runtime_config 
     config->loop.engine = options->engine;
     config->drain_timeout = options->drain_timeout;
     config->handle_signals = true;
-    listener->addr = options->listen;
-    listener->accept_policy = options->accept_policy;
+    config->on_ready = tell_addresses;
     struct gori_runtime *runtime;
     int result = gori_runtime_create(config, &runtime);
     if (result == GORI_EINVAL) {
@@ -110,7 +168,7 @@ int server_run(const struct server_options *options, struct gori_runtime_config 
     if (result < 0) {
         return complain("start", result, "'gori doctor' says what this machine gives");
     }
-    code = listen_and_run(runtime, listener);
+    code = listen_and_run(runtime, options, listener);
     gori_runtime_destroy(runtime);
     return code;
 }

@@ -36,9 +36,24 @@ uint64_t system_descriptors_max(void);
 void system_describe(struct system_description *ret_description);
 void system_limits(struct system_limit ret_limits[SYSTEM_LIMITS]);
 
-/** Opens a file for appending; no child process inherits it.  Result: a descriptor, or -1, errno.
+/**
+ * Opens a file for appending, without waiting for whoever reads a FIFO: ENXIO when nobody does. No
+ * child process inherits it.  Result: a descriptor, or -1, errno.
  */
 int system_open_append(const char *name);
+
+/** A file that may not become larger is an error of the write from now on, not the end of us. */
+void system_expect_full_files(void);
+
+/** The first of the sockets that a supervisor gives to a process it starts: sd_listen_fds(3). */
+#define SYSTEM_SOCKETS_FIRST 3
+
+/**
+ * How many sockets a supervisor gave (LISTEN_FDS, if LISTEN_PID is this process); -1 when that is
+ * no number of open descriptors.  Takes them out of the environment, and child processes do not
+ * inherit them.  Thread: the only one.
+ */
+int system_take_sockets(void);
 
 /** The parts of a time since 1970, in UTC.  False when it has none. */
 bool system_split_time(time_t seconds, struct tm *ret_parts);

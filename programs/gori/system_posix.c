@@ -4,8 +4,12 @@
  */
 #include "system.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -52,7 +56,47 @@ void system_limits(struct system_limit ret_limits[SYSTEM_LIMITS])
 
 int system_open_append(const char *name)
 {
-    return open(name, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644);
+    return open(name, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0644);
+}
+
+void system_expect_full_files(void)
+{
+    const struct sigaction ignore = {.sa_handler = SIG_IGN};
+    (void)sigaction(SIGXFSZ, &ignore, NULL);
+}
+
+/* A whole decimal number of the environment; -1 for none, -2 for what is none. */
+static long read_environment(const char *name)
+{
+    const char *text = getenv(name);
+    if (text == NULL) {
+        return -1;
+    }
+    char *end;
+    errno = 0;
+    long value = strtol(text, &end, 10);
+    return *text >= '0' && *text <= '9' && *end == '\0' && errno == 0 ? value : -2;
+}
+
+int system_take_sockets(void)
+{
+    bool are_ours = read_environment("LISTEN_PID") == (long)getpid();
+    long count = read_environment("LISTEN_FDS");
+    if (!are_ours || count == -1) {
+        return 0;
+    }
+    unsetenv("LISTEN_PID");
+    unsetenv("LISTEN_FDS");
+    unsetenv("LISTEN_FDNAMES");
+    if (count < 0 || count > INT_MAX - SYSTEM_SOCKETS_FIRST) {
+        return -1;
+    }
+    for (int i = 0; i < (int)count; i++) {
+        if (fcntl(SYSTEM_SOCKETS_FIRST + i, F_SETFD, FD_CLOEXEC) < 0) {
+            return -1;
+        }
+    }
+    return (int)count;
 }
 
 bool system_split_time(time_t seconds, struct tm *ret_parts)

@@ -18,16 +18,30 @@ PATIENCE = 20  # seconds until a hang counts as one; nothing depends on how many
 PROGRAM = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else None
 ENGINE = sys.argv[2] if len(sys.argv) > 2 else "auto"
 
+# Runs a program as a supervisor does: the socket is descriptor 3, and the environment says so.
+SUPERVISED = """
+import os, sys
+os.dup2(int(sys.argv[1]), 3)
+os.set_inheritable(3, True)
+os.environ.update(LISTEN_PID=str(os.getpid()), LISTEN_FDS="1", LISTEN_FDNAMES="web")
+os.execv(sys.argv[2], sys.argv[2:])
+"""
+
 
 class Server:
-    """`gori serve` on a port of the system's choice."""
+    """`gori serve` on a port of the system's choice, or on a socket that is given to it."""
 
-    def __init__(self, root, *options, limit=None, listen="127.0.0.1:0", workers=1):
+    def __init__(self, root, *options, limit=None, listen="127.0.0.1:0", workers=1, given=None):
         self.errors = tempfile.TemporaryFile(mode="w+")
-        command = [str(PROGRAM), "serve", str(root), "--listen", listen, "--engine", ENGINE,
+        command = [str(PROGRAM), "serve", str(root), "--engine", ENGINE,
                    "--workers", str(workers), *map(str, options)]
+        if given is None:
+            command += ["--listen", listen]
+        else:
+            command = [sys.executable, "-c", SUPERVISED, str(given.fileno()), *command]
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=self.errors,
-                                        text=True, preexec_fn=limit)
+                                        text=True, preexec_fn=limit,
+                                        pass_fds=() if given is None else (given.fileno(),))
         line = self.process.stdout.readline()
         if not line.startswith("listening on "):
             raise AssertionError(f"the server does not listen: {line!r} {self.complaints()}")

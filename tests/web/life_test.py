@@ -172,7 +172,6 @@ class Lacks(unittest.TestCase):
         name = os.path.join(self.root, "access.log")
 
         def limit():
-            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
             resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
 
         server = self.start("--access-log", name, limit=limit)
@@ -380,6 +379,39 @@ class Usage(unittest.TestCase):
     def test_an_access_log_that_cannot_be(self):
         result = self.run_with(".", "--access-log", "/nowhere/log")
         self.assertEqual((result.returncode, result.stderr.count("\n")), (1, 1))
+
+    def test_an_access_log_that_nobody_reads(self):
+        folder = tempfile.mkdtemp(prefix="gori-web-")
+        self.addCleanup(shutil.rmtree, folder)
+        name = os.path.join(folder, "log")
+        os.mkfifo(name)
+        result = self.run_with(".", "--access-log", name)
+        self.assertEqual((result.returncode, result.stderr.count("\n")), (1, 1))
+        self.assertIn("nobody reads", result.stderr)
+
+    def test_seconds_are_decimal(self):
+        for text in ("0x10", "1e3", "inf", "nan", "1.2.3", "-1", ""):
+            with self.subTest(text):
+                result = self.run_with(".", "--idle-timeout", text)
+                self.assertEqual((result.returncode, result.stderr.count("\n")), (2, 1))
+
+    def test_a_start_that_fails_is_not_announced(self):
+        def limit():
+            resource.setrlimit(resource.RLIMIT_NOFILE, (14, 14))
+
+        result = subprocess.run([PROGRAM, "serve", ".", "--workers", "4", "--engine", "auto",
+                                 "--listen", "127.0.0.1:0"], capture_output=True, text=True,
+                                timeout=PATIENCE, check=False, preexec_fn=limit)
+        self.assertEqual((result.returncode, result.stdout, result.stderr.count("\n")), (1, "", 1))
+        self.assertIn("too many open files", result.stderr)
+
+    def test_what_cannot_be_printed_is_a_failure(self):
+        for arguments in (("--help",), ("--version",), ("serve", "--help"), ("doctor", "--json")):
+            with self.subTest(arguments), open("/dev/full", "w", encoding="ascii") as full:
+                result = subprocess.run([PROGRAM, *arguments], stdout=full, text=True,
+                                        stderr=subprocess.PIPE, timeout=PATIENCE, check=False)
+                self.assertEqual((result.returncode, result.stderr.count("\n")), (1, 1))
+                self.assertIn("standard output", result.stderr)
 
 
 if __name__ == "__main__":
