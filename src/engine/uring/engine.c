@@ -244,13 +244,22 @@ static GI_COLD int grow(struct gi_uring *uring)
     return error == -ENOTRECOVERABLE ? GORI_ENOMEM : 0;
 }
 
+/*
+ * The kernel has no memory for requests now.  What was queued stays queued; before it is tried
+ * again a completion has to come, which may free some, or some time to pass: no spin.
+ */
+static GI_COLD int wait_for_memory(struct gi_uring *uring, gori_time deadline)
+{
+    return gi_ring_wait(&uring->ring, gi_min_u64(deadline, gi_os_now() + MEMORY_PAUSE));
+}
+
 static GI_COLD int turn_error(struct gi_uring *uring, int error)
 {
     switch (error) {
     case -EBUSY: /* completions wait in the kernel for room: they are harvested now */
         uring->cq_was_full = true;
         return 0;
-    case -EAGAIN: /* no memory for requests now: what was queued stays queued */
+    case -EAGAIN: /* after a wait for memory, see above: the next turn tries again */
         return 0;
     case -EBADR: /* the kernel had no memory for a completion and dropped it */
         return GORI_ENOMEM;
@@ -305,6 +314,9 @@ static int uring_turn(struct gi_engine *engine, gori_time deadline)
         return 0; /* the runtime's budget ran out, and there is nothing to tell the kernel */
     }
     int error = gi_ring_enter(ring, waits ? 1 : 0, end_of_wait(uring, deadline));
+    if (GI_UNLIKELY(error == -EAGAIN && waits)) {
+        error = wait_for_memory(uring, deadline);
+    }
     if (GI_UNLIKELY(error < 0)) {
         return turn_error(uring, error);
     }

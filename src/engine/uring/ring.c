@@ -159,15 +159,21 @@ static void register_fd(struct gi_ring *ring)
     }
 }
 
-static int enter_system(struct gi_ring *ring, uint32_t wait_count, uint32_t flags,
+/* Submits so many, and waits for so many. */
+struct enter {
+    uint32_t submit_count;
+    uint32_t wait_count;
+    uint32_t flags;
+};
+
+static int enter_system(struct gi_ring *ring, struct enter enter,
                         struct io_uring_getevents_arg *argument)
 {
-    uint32_t queued = ring->sq_tail - ring->sq_head;
     publish(ring);
     ring->enters++;
-    long result =
-        syscall(SYS_io_uring_enter, ring->enter_fd, queued, wait_count, ring->enter_flags | flags,
-                argument, argument != NULL ? sizeof(*argument) : 0);
+    long result = syscall(SYS_io_uring_enter, ring->enter_fd, enter.submit_count, enter.wait_count,
+                          ring->enter_flags | enter.flags, argument,
+                          argument != NULL ? sizeof(*argument) : 0);
     int error = result < 0 ? -errno : 0;
     look(ring);
     return error;
@@ -178,9 +184,11 @@ static bool probe_abs_timer(struct gi_ring *ring)
 {
     struct __kernel_timespec past = {0};
     struct io_uring_getevents_arg argument = {.ts = (uintptr_t)&past};
-    return enter_system(ring, 1,
-                        IORING_ENTER_GETEVENTS | IORING_ENTER_EXT_ARG | GI_URING_ENTER_ABS_TIMER,
-                        &argument) == -ETIME;
+    const struct enter enter = {
+        .wait_count = 1,
+        .flags = IORING_ENTER_GETEVENTS | IORING_ENTER_EXT_ARG | GI_URING_ENTER_ABS_TIMER,
+    };
+    return enter_system(ring, enter, &argument) == -ETIME;
 }
 
 /* A kernel that knows the opcode looks at the argument, which is not there, before all else. */
@@ -252,12 +260,12 @@ void gi_ring_fini(struct gi_ring *ring)
 }
 
 /* A wait with an end: absolute where the kernel can, else what is left of it. */
-static int enter_until(struct gi_ring *ring, uint32_t wait_count, gori_time deadline)
+static int enter_until(struct gi_ring *ring, struct enter enter, gori_time deadline)
 {
-    uint32_t flags = IORING_ENTER_GETEVENTS | IORING_ENTER_EXT_ARG;
     gori_time time = deadline;
+    enter.flags |= IORING_ENTER_EXT_ARG;
     if (ring->features & GI_URING_ABS_TIMER) {
-        flags |= GI_URING_ENTER_ABS_TIMER;
+        enter.flags |= GI_URING_ENTER_ABS_TIMER;
     } else {
         gori_time now = gi_os_now();
         time = deadline > now ? deadline - now : 0;
@@ -265,23 +273,34 @@ static int enter_until(struct gi_ring *ring, uint32_t wait_count, gori_time dead
     struct __kernel_timespec timespec = {.tv_sec = (int64_t)(time / GORI_SECONDS),
                                          .tv_nsec = (long long)(time % GORI_SECONDS)};
     struct io_uring_getevents_arg argument = {.ts = (uintptr_t)&timespec};
-    return enter_system(ring, wait_count, flags, &argument);
+    return enter_system(ring, enter, &argument);
+}
+
+static int enter(struct gi_ring *ring, struct enter enter, gori_time deadline)
+{
+    bool has_end = enter.wait_count > 0 && deadline != GORI_NEVER;
+    int error = has_end ? enter_until(ring, enter, deadline) : enter_system(ring, enter, NULL);
+    return error == -ETIME || error == -EINTR ? 0 : error;
 }
 
 int gi_ring_enter(struct gi_ring *ring, uint32_t wait_count, gori_time deadline)
 {
-    int error;
-    if (wait_count == 0 || deadline == GORI_NEVER) {
-        error = enter_system(ring, wait_count, IORING_ENTER_GETEVENTS, NULL);
-    } else {
-        error = enter_until(ring, wait_count, deadline);
-    }
-    return error == -ETIME || error == -EINTR ? 0 : error;
+    const struct enter all = {.submit_count = gi_ring_queued(ring),
+                              .wait_count = wait_count,
+                              .flags = IORING_ENTER_GETEVENTS};
+    return enter(ring, all, deadline);
+}
+
+int gi_ring_wait(struct gi_ring *ring, gori_time deadline)
+{
+    const struct enter none = {.wait_count = 1, .flags = IORING_ENTER_GETEVENTS};
+    return enter(ring, none, deadline);
 }
 
 int gi_ring_flush(struct gi_ring *ring)
 {
-    return enter_system(ring, 0, 0, NULL);
+    const struct enter all = {.submit_count = gi_ring_queued(ring)};
+    return enter_system(ring, all, NULL);
 }
 
 int gi_ring_register(const struct gi_ring *ring, uint32_t opcode, void *argument, uint32_t count)

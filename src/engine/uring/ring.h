@@ -72,6 +72,9 @@ void gi_ring_fini(struct gi_ring *ring);
  */
 GORI_MUST_USE int gi_ring_enter(struct gi_ring *ring, uint32_t wait_count, gori_time deadline);
 
+/** Waits for a completion, at most until `deadline`, and submits nothing.  Errors: the same. */
+GORI_MUST_USE int gi_ring_wait(struct gi_ring *ring, gori_time deadline);
+
 /**
  * Submits what is queued and harvests nothing: for a queue that is full in the middle of a turn.
  * Errors: as gi_ring_enter; what was not taken stays queued, and the next enter says why.
