@@ -45,14 +45,17 @@ struct gori_job_report {
 struct gori_job_scheduler_config {
     const struct gori_allocator *allocator; /* default: the C library's */
     uint32_t threads;                       /* default: CPUs of this process; at most 255 */
-    bool no_threads;           /* none of its own: attached loops do all the work and the timers,
-                                  and nobody watches for stalls */
+    bool no_threads;           /* none of its own: attached loops do all the work and the timers;
+                                  with `on_report` one thread that only watches for stalls */
     bool no_stealing;          /* a queue stays with the worker to whose run queue it came */
     gori_time slice;           /* of a queue on a thread, before others; default 8 ms */
     uint32_t slice_jobs;       /* jobs of a slice at most; default: as many as its time allows */
     gori_time loop_slice;      /* of all jobs in one turn of an attached loop; default 1 ms */
     gori_time stall_threshold; /* default 1 s */
-    /** On a thread of the scheduler.  May be NULL; must not call back into the scheduler. */
+    /**
+     * On a thread of the scheduler, or an attached loop's.  May be NULL; must not call back into
+     * the scheduler.
+     */
     void (*on_report)(struct gori_job_scheduler *scheduler, const struct gori_job_report *report);
     void *user;
 };

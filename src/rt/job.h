@@ -102,7 +102,7 @@ struct gi_job_clock {
     struct gi_wheel wheel;
     struct gori_link loops;         /* attached; in a scheduler without threads */
     struct gi_job_worker *driver;   /* the one of them that drives it; NULL: the thread */
-    struct gi_os_thread thread;     /* when the scheduler has threads */
+    struct gi_os_thread thread;     /* when the scheduler has threads, or reports */
     struct gi_atomic_bool is_awake; /* it watches the workers; false: it sleeps until a timer */
     bool is_ending;
     struct gi_job_watch watches[GI_JOB_WORKERS_MAX]; /* the thread's own */
@@ -179,6 +179,8 @@ bool gi_job_has_backlog(struct gori_job_scheduler *scheduler);
 
 GORI_MUST_USE int gi_job_clock_init(struct gori_job_scheduler *scheduler);
 void gi_job_clock_fini(struct gori_job_scheduler *scheduler);
+
+/** Starts the thread of a clock that has one: with threads, or with somebody to report to. */
 GORI_MUST_USE int gi_job_clock_start(struct gori_job_scheduler *scheduler);
 void gi_job_clock_stop(struct gori_job_scheduler *scheduler);
 

@@ -13,7 +13,9 @@
  *     not run: whoever ends the last of the three frees.
  *  5. The watch reads two counters of each worker that has a queue in its hands; when neither has
  *     moved for `stall_threshold`, one job has been running for so long.  It looks four times in
- *     that span, only while somebody is not parked, and only when there is somebody to tell.
+ *     that span, only while somebody is not parked, and only when there is somebody to tell.  In a
+ *     scheduler without threads the clock's thread is there for it alone, since a loop that is
+ *     stuck cannot report itself; it touches no timer, whose time is that of the loops.
  *
  * Thread: any, under clock->monitor; the watch, the clock's thread.
  */
@@ -285,8 +287,7 @@ static gori_time watch_all(struct gori_job_scheduler *scheduler, gori_time now)
 void gi_job_clock_watch(struct gori_job_scheduler *scheduler)
 {
     struct gi_job_clock *clock = &scheduler->clock;
-    if (scheduler->config.no_threads || scheduler->config.on_report == NULL ||
-        gi_atomic_bool_load(&clock->is_awake, GI_SEQ_CST) ||
+    if (scheduler->config.on_report == NULL || gi_atomic_bool_load(&clock->is_awake, GI_SEQ_CST) ||
         gi_atomic_bool_exchange(&clock->is_awake, true, GI_SEQ_CST)) {
         return;
     }
@@ -301,16 +302,20 @@ static void clock_main(void *argument)
 {
     struct gori_job_scheduler *scheduler = argument;
     struct gi_job_clock *clock = &scheduler->clock;
+    bool has_timers = !scheduler->config.no_threads;
     gi_os_thread_set_name("gori-clock");
     gi_os_monitor_lock(&clock->monitor);
     while (!clock->is_ending) {
         gori_time now = gi_os_now();
-        fire_due(clock, now);
+        if (has_timers) {
+            fire_due(clock, now);
+        }
         /* The report hook runs without the monitor: it may take its time. */
         gi_os_monitor_unlock(&clock->monitor);
         gori_time look_at = watch_all(scheduler, now);
         gi_os_monitor_lock(&clock->monitor);
-        gori_time deadline = gi_min_u64(gi_wheel_next(&clock->wheel), look_at);
+        gori_time deadline =
+            has_timers ? gi_min_u64(gi_wheel_next(&clock->wheel), look_at) : look_at;
         bool is_news = look_at == GORI_NEVER && gi_atomic_bool_load(&clock->is_awake, GI_SEQ_CST) &&
                        scheduler->config.on_report != NULL;
         if (!clock->is_ending && !is_news) {
@@ -403,14 +408,25 @@ void gi_job_clock_fini(struct gori_job_scheduler *scheduler)
     gi_os_monitor_fini(&scheduler->clock.monitor);
 }
 
+static bool has_thread(const struct gori_job_scheduler *scheduler)
+{
+    return !scheduler->config.no_threads || scheduler->config.on_report != NULL;
+}
+
 int gi_job_clock_start(struct gori_job_scheduler *scheduler)
 {
+    if (!has_thread(scheduler)) {
+        return 0;
+    }
     return gi_os_thread_start(&scheduler->clock.thread, clock_main, scheduler);
 }
 
 void gi_job_clock_stop(struct gori_job_scheduler *scheduler)
 {
     struct gi_job_clock *clock = &scheduler->clock;
+    if (!has_thread(scheduler)) {
+        return;
+    }
     gi_os_monitor_lock(&clock->monitor);
     clock->is_ending = true;
     gi_os_monitor_notify(&clock->monitor);

@@ -349,4 +349,68 @@ GT_TEST(loops_run_jobs_and_wake_for_each)
     GT_EQUAL(gi_atomic_u32_load(&pulse.count, GI_ACQUIRE), 300);
 }
 
+/* A job that does not end, on a loop, until that was reported. */
+struct stuck {
+    struct gori_job job;
+    struct gi_atomic_u32 reports;
+    struct gi_atomic_bool has_run;
+    void *user;
+};
+
+static void note_stall(struct gori_job_scheduler *scheduler, const struct gori_job_report *report)
+{
+    struct stuck *stuck = gori_job_scheduler_user(scheduler);
+    GT_EQUAL(report->kind, GORI_JOB_STALL);
+    stuck->user = report->queue_user;
+    (void)gi_atomic_u32_add(&stuck->reports, 1, GI_RELEASE);
+}
+
+static void stay(struct gori_job *job)
+{
+    struct stuck *stuck = gori_container_of(job, struct stuck, job);
+    while (gi_atomic_u32_load(&stuck->reports, GI_ACQUIRE) < 2) {
+        (void)sched_yield();
+    }
+    gi_atomic_bool_store(&stuck->has_run, true, GI_RELEASE);
+}
+
+static void get_stuck(struct gori_job_scheduler_config config)
+{
+    struct stuck stuck = {.job = {.run = stay}};
+    struct gori_job_scheduler *scheduler;
+    struct gori_job_queue *queue;
+    struct gori_loop *loop;
+    config.stall_threshold = 4 * GORI_MILLISECONDS;
+    config.no_stealing = true;
+    config.on_report = note_stall;
+    config.user = &stuck;
+    GT_EQUAL(gori_job_scheduler_create(&config, &scheduler), 0);
+    GT_EQUAL(gori_loop_create(NULL, &loop), 0);
+    GT_EQUAL(gori_job_scheduler_attach(scheduler, loop), 0);
+    const struct gori_job_queue_config queue_config = {.user = loop};
+    GT_EQUAL(gori_job_queue_create(scheduler, &queue_config, &queue), 0);
+    for (int i = 0; i < 2; i++) {
+        gi_atomic_u32_init(&stuck.reports, 0);
+        gi_atomic_bool_init(&stuck.has_run, false);
+        GT_EQUAL(gori_job_queue_push(queue, &stuck.job), 0);
+        while (!gi_atomic_bool_load(&stuck.has_run, GI_ACQUIRE)) {
+            GT_CHECK(gori_loop_turn(loop, GORI_MILLISECONDS) >= 0);
+        }
+        GT_CHECK(stuck.user == loop);
+    }
+    gori_job_queue_destroy(queue);
+    gori_loop_destroy(loop);
+    gori_job_scheduler_destroy(scheduler);
+}
+
+GT_TEST(job_that_does_not_end_on_a_loop_is_reported)
+{
+    get_stuck((struct gori_job_scheduler_config){.no_threads = true});
+}
+
+GT_TEST(job_that_does_not_end_on_a_loop_beside_threads_is_reported)
+{
+    get_stuck((struct gori_job_scheduler_config){.threads = 1});
+}
+
 GT_MAIN()

@@ -166,16 +166,11 @@ static void join_threads(struct gori_job_scheduler *scheduler, uint32_t count)
     for (uint32_t i = 0; i < count; i++) {
         gi_os_thread_join(&gi_job_worker_at(scheduler, i)->thread);
     }
-    if (!scheduler->config.no_threads) {
-        gi_job_clock_stop(scheduler);
-    }
+    gi_job_clock_stop(scheduler);
 }
 
 static int start_threads(struct gori_job_scheduler *scheduler)
 {
-    if (scheduler->config.no_threads) {
-        return 0;
-    }
     int result = gi_job_clock_start(scheduler);
     if (result < 0) {
         return result;
@@ -310,6 +305,7 @@ int gori_job_scheduler_attach(struct gori_job_scheduler *scheduler, struct gori_
         gi_job_worker_set_self(worker);
     }
     gi_job_clock_attach(worker);
+    gi_job_clock_watch(scheduler); /* it begins on its feet */
     return 0;
 }
 
