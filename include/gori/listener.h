@@ -26,7 +26,8 @@ typedef void gori_listener_fn(struct gori_listener *listener);
 /** Which worker of a runtime gets a connection. */
 enum gori_accept_policy {
     GORI_ACCEPT_KERNEL = 0,      /* each has its own socket on the port and the system chooses, by a
-                                    hash of the addresses; where it does not, as SINGLE */
+                                    hash of the addresses; where it does not, and of a UNIX path or
+                                    a socket that came from outside, as LEAST */
     GORI_ACCEPT_LEAST = 1,       /* worker 0 accepts; the one with the fewest connections serves */
     GORI_ACCEPT_ROUND_ROBIN = 2, /* worker 0 accepts; they serve in turn */
     GORI_ACCEPT_SINGLE = 3       /* worker 0 accepts and serves none, if there are others; of those

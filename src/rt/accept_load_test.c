@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Goal: what accept_policy_test.c asks of the policies, on each engine and also of UNIX paths, when
- * it is crowded, before all workers have started, and when one cannot start.
+ * Goal: what accept_policy_test.c asks of the policies, on each engine, also of UNIX paths and of
+ * sockets from outside, when it is crowded, before all workers have started, and when one cannot
+ * start.
  * Method: a runtime on one thread, clients on another with plain sockets.
  */
 #include <gori/error.h>
 #include <gori/runtime.h>
+#include <netinet/in.h>
 #include <pthread.h>
 #include <sys/socket.h>
 
@@ -81,6 +83,19 @@ static void *run(void *argument)
     return NULL;
 }
 
+/* As a supervisor makes it. */
+static int socket_from_outside(void)
+{
+    const struct sockaddr_in addr = {.sin_family = AF_INET,
+                                     .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    GT_CHECK(listener >= 0);
+    GT_EQUAL(bind(listener, (const struct sockaddr *)(const void *)&addr, sizeof(addr)), 0);
+    GT_EQUAL(listen(listener, CLIENTS), 0);
+    return listener;
+}
+
+/* Without `where` it takes a socket from outside. */
 static void stage_listen(struct stage *stage, const char *where)
 {
     gi_fault_alloc_init(&stage->memory, NULL);
@@ -97,6 +112,11 @@ static void stage_listen(struct stage *stage, const char *where)
     GT_EQUAL(gori_runtime_create(&config, &stage->runtime), 0);
     struct gori_listener_config listener = {
         .events = &events, .accept_policy = stage->policy, .sessions_max = stage->sessions_max};
+    if (where == NULL) {
+        GT_EQUAL(gori_runtime_adopt(stage->runtime, socket_from_outside(), &listener, &stage->addr),
+                 0);
+        return;
+    }
     GT_EQUAL(gori_addr_parse(where, &listener.addr), 0);
     GT_EQUAL(gori_runtime_listen(stage->runtime, &listener, &stage->addr), 0);
 }
@@ -179,7 +199,9 @@ static void serve_long(const char *engine, enum gori_accept_policy policy, const
         sum += sessions_of(&stage, i);
     }
     GT_EQUAL(sum, CLIENTS);
-    if (policy == GORI_ACCEPT_LEAST || policy == GORI_ACCEPT_ROUND_ROBIN) {
+    bool kernel_cannot = where == NULL || gori_addr_family(&stage.addr) == GORI_ADDR_UNIX;
+    if (policy == GORI_ACCEPT_LEAST || policy == GORI_ACCEPT_ROUND_ROBIN ||
+        (policy == GORI_ACCEPT_KERNEL && kernel_cannot)) {
         GT_EQUAL(spread(&stage), 0);
     }
     gori_runtime_stop(stage.runtime);
@@ -201,6 +223,7 @@ static void serve_everywhere(const char *engine)
     for (int policy = GORI_ACCEPT_KERNEL; policy <= GORI_ACCEPT_SINGLE; policy++) {
         serve_long(engine, (enum gori_accept_policy)policy, "127.0.0.1:0");
         serve_long(engine, (enum gori_accept_policy)policy, path);
+        serve_long(engine, (enum gori_accept_policy)policy, NULL);
         GT_CHECK(access(path + 5, F_OK) != 0);
     }
 }

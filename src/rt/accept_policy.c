@@ -21,6 +21,10 @@
  *     room does that first and looks whether it waits then.  Both are sequentially consistent, so
  *     one of them sees the other.  Of a full mailbox nobody tells: there the acceptor's timer
  *     looks.
+ *  6. Nobody balances where the system does not spread connections over the sockets of a port, nor
+ *     where there is one socket only, of a UNIX path or from outside: workers that wait on it
+ *     together are woken in the order in which they came, and the first gets everything.  There
+ *     KERNEL is as LEAST.
  *
  * Thread: dispatch and wait by the acceptor; join, leave and the counts by the worker of the seat;
  * the rest from any.
@@ -100,7 +104,8 @@ static bool is_known(enum gori_accept_policy policy)
 }
 
 int gi_accept_create(const struct gori_allocator *allocator, struct gori_runtime *runtime,
-                     const struct gori_listener_config *config, struct gi_accept **ret_accept)
+                     const struct gori_listener_config *config, bool one_socket,
+                     struct gi_accept **ret_accept)
 {
     uint32_t workers = gori_runtime_workers(runtime);
     if (!is_known(config->accept_policy)) {
@@ -117,8 +122,8 @@ int gi_accept_create(const struct gori_allocator *allocator, struct gori_runtime
     }
     accept->runtime = runtime;
     accept->policy = config->accept_policy;
-    if (accept->policy == GORI_ACCEPT_KERNEL && !gi_os_balances_ports()) {
-        accept->policy = GORI_ACCEPT_SINGLE;
+    if (accept->policy == GORI_ACCEPT_KERNEL && (one_socket || !gi_os_balances_ports())) {
+        accept->policy = GORI_ACCEPT_LEAST;
     }
     accept->workers = workers;
     accept->room = (struct gori_task){.run = there_is_room, .user = accept};

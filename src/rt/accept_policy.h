@@ -29,7 +29,7 @@ struct gi_accept_seat {
 
 struct gi_accept {
     struct gori_runtime *runtime;
-    enum gori_accept_policy policy; /* never GORI_ACCEPT_KERNEL where the system does not balance */
+    enum gori_accept_policy policy; /* never GORI_ACCEPT_KERNEL where nobody balances: 6 */
     uint32_t workers;
     uint32_t sessions_max;
     uint32_t next;                /* of the acceptor: where the next choice begins */
@@ -47,10 +47,12 @@ struct gi_accept_role {
     uint32_t worker;
 };
 
+/** `one_socket`: the address cannot have a socket for each worker. */
 GORI_MUST_USE int gi_accept_create(const struct gori_allocator *allocator,
                                    struct gori_runtime *runtime,
-                                   const struct gori_listener_config *config,
+                                   const struct gori_listener_config *config, bool one_socket,
                                    struct gi_accept **ret_accept);
+
 /** Before each run: nobody has joined, ended, or waits.  Counts of what was accepted go on. */
 void gi_accept_begin(struct gi_accept *accept);
 

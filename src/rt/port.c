@@ -18,7 +18,8 @@ static size_t port_bytes(uint32_t workers)
 }
 
 static int create(const struct gori_allocator *allocator, struct gori_runtime *runtime,
-                  const struct gori_listener_config *config, struct gi_port **ret_port)
+                  const struct gori_listener_config *config, bool one_socket,
+                  struct gi_port **ret_port)
 {
     if (config->keep_socket && !gi_os_shares_sockets()) {
         return GORI_ENOTSUP;
@@ -34,7 +35,7 @@ static int create(const struct gori_allocator *allocator, struct gori_runtime *r
     for (uint32_t i = 0; i < workers; i++) {
         port->natives[i] = GORI_NATIVE_NONE;
     }
-    int result = gi_accept_create(allocator, runtime, config, &port->accept);
+    int result = gi_accept_create(allocator, runtime, config, one_socket, &port->accept);
     if (result < 0) {
         gi_free(allocator, port, port_bytes(workers));
         return result;
@@ -70,19 +71,6 @@ static int duplicate(gori_native native, gori_native *ret_native)
 static bool needs_socket(const struct gi_port *port, uint32_t worker)
 {
     return gi_accept_has_socket(port->accept, worker);
-}
-
-/* The others share the socket of worker 0. */
-static int share(struct gi_port *port)
-{
-    port->socket_count = 1;
-    for (uint32_t i = 1; i < port->workers && needs_socket(port, i); i++) {
-        int result = duplicate(port->natives[0], &port->natives[i]);
-        if (result < 0) {
-            return result;
-        }
-    }
-    return 0;
 }
 
 /* Whether somebody else has the port.  Sharing it among workers would share it with any other
@@ -127,10 +115,6 @@ static int bind_all(struct gi_port *port)
     if (result < 0) {
         return result;
     }
-    /* The system has no SO_REUSEPORT for a UNIX path. */
-    if (gori_addr_family(&port->config.addr) == GORI_ADDR_UNIX) {
-        return share(port);
-    }
     port->socket_count = 1;
     for (uint32_t i = 1; i < port->workers && needs_socket(port, i); i++) {
         result = gi_system_sockets.listen(NULL, &port->config.addr, &options, &port->natives[i]);
@@ -148,8 +132,10 @@ int gi_port_bind(const struct gori_allocator *allocator, struct gori_runtime *ru
     if (gori_addr_family(&config->addr) == GORI_ADDR_NONE) {
         return GORI_EINVAL;
     }
+    /* The system has no SO_REUSEPORT for a UNIX path. */
+    bool one_socket = gori_addr_family(&config->addr) == GORI_ADDR_UNIX;
     struct gi_port *port;
-    int result = create(allocator, runtime, config, &port);
+    int result = create(allocator, runtime, config, one_socket, &port);
     if (result < 0) {
         return result;
     }
@@ -169,21 +155,18 @@ int gi_port_adopt(const struct gori_allocator *allocator, struct gori_runtime *r
     struct gi_port *port;
     int result = gi_os_check_listening((int)native);
     if (result >= 0) {
-        result = create(allocator, runtime, config, &port);
+        result = create(allocator, runtime, config, true, &port);
     }
     if (result < 0) {
         return result;
     }
     result = gi_system_sockets.addr(NULL, native, GI_SOCKET_LOCAL, &port->config.addr);
-    if (result >= 0) {
-        port->natives[0] = native;
-        result = share(port);
-    }
     if (result < 0) {
-        port->natives[0] = GORI_NATIVE_NONE; /* still the caller's */
         gi_port_destroy(port);
         return result;
     }
+    port->natives[0] = native;
+    port->socket_count = 1;
     *ret_port = port;
     return 0;
 }

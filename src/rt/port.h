@@ -5,8 +5,9 @@
  *
  *  1. The sockets exist from bind or adopt on: the system queues connections before, between and
  *     after the runs of the workers.
- *  2. There is one for each worker that accepts (gi_accept_has_socket); where the system has no
- *     SO_REUSEPORT, or the socket came from outside, one that they share by duplicates.
+ *  2. There is one for each worker that accepts (gi_accept_has_socket): for each with the policy of
+ *     the kernel, and else for worker 0.  Of a UNIX path, and of what came from outside, there is
+ *     only one, and the policy is another.
  *  3. A worker takes its socket for a run.  With keep_socket it gets a duplicate, and the port has
  *     the socket until it is destroyed: nothing that is queued ends with a run.  Else the socket is
  *     the worker's, which closes it.
