@@ -309,12 +309,15 @@ static int uring_turn(struct gi_engine *engine, gori_time deadline)
     }
     gi_recv_buffers_refill(&uring->recv_buffers);
     gi_uring_resume_parked(uring);
-    bool waits = deadline > 0 && !has_work(uring);
+    /* Without the read of the eventfd (the queue was full, and the kernel took nothing) nobody
+     * could end a wait: then the next turn arms it. */
+    bool may_wait = deadline > 0 && !has_work(uring);
+    bool waits = may_wait && uring->wake_armed;
     if (gi_ring_ready(ring) > 0 && gi_ring_queued(ring) == 0) {
         return 0; /* the runtime's budget ran out, and there is nothing to tell the kernel */
     }
     int error = gi_ring_enter(ring, waits ? 1 : 0, end_of_wait(uring, deadline));
-    if (GI_UNLIKELY(error == -EAGAIN && waits)) {
+    if (GI_UNLIKELY(error == -EAGAIN && may_wait)) {
         error = wait_for_memory(uring, deadline);
     }
     if (GI_UNLIKELY(error < 0)) {
