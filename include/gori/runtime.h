@@ -103,7 +103,10 @@ GORI_API gori_native gori_runtime_socket(const struct gori_runtime *runtime, uin
  */
 GORI_API GORI_MUST_USE int gori_runtime_run(struct gori_runtime *runtime);
 
-/** Begins a graceful stop; a second call closes everything at once.  Thread: any. */
+/**
+ * Begins a graceful stop; a second call closes everything at once.  One that comes before the run
+ * is not lost: the run ends as soon as it has begun.  Thread: any, while the runtime exists.
+ */
 GORI_API void gori_runtime_stop(struct gori_runtime *runtime);
 
 /** Destroys a runtime that does not run.  NULL does nothing.  Thread: the one that created it. */

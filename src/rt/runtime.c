@@ -63,8 +63,8 @@ struct gori_runtime {
     struct {
         uint32_t started; /* workers whose start was decided, well or badly */
         uint32_t ended;
-        int error; /* the first */
-        bool stopping;
+        int error;           /* the first */
+        uint32_t stop_level; /* what the workers are told, also those that come yet */
     } shared;
 };
 
@@ -417,8 +417,8 @@ static void worker_main(void *argument)
 void gori_runtime_stop(struct gori_runtime *runtime)
 {
     gi_os_monitor_lock(&runtime->monitor);
-    uint32_t level = runtime->shared.stopping ? LEVEL_NOW : LEVEL_DRAIN;
-    runtime->shared.stopping = true;
+    uint32_t level = runtime->shared.stop_level == LEVEL_RUN ? LEVEL_DRAIN : LEVEL_NOW;
+    runtime->shared.stop_level = level;
     for (uint32_t i = 0; i < runtime->config.workers; i++) {
         struct worker *worker = &runtime->workers[i];
         gi_atomic_u32_store(&worker->stop_level, level, GI_RELEASE);
@@ -429,16 +429,18 @@ void gori_runtime_stop(struct gori_runtime *runtime)
     gi_os_monitor_unlock(&runtime->monitor);
 }
 
-/* Before the first thread starts: one that fails stops all the others, started or not. */
+/* Before the first thread starts: one that fails stops all the others, started or not.  A stop that
+ * came before the run is its. */
 static void reset(struct gori_runtime *runtime)
 {
     gi_os_monitor_lock(&runtime->monitor);
     runtime->shared.started = 0;
     runtime->shared.ended = 0;
     runtime->shared.error = 0;
-    runtime->shared.stopping = false;
     for (uint32_t i = 0; i < runtime->config.workers; i++) {
-        runtime->workers[i] = (struct worker){.runtime = runtime, .index = i};
+        struct worker *worker = &runtime->workers[i];
+        *worker = (struct worker){.runtime = runtime, .index = i};
+        gi_atomic_u32_init(&worker->stop_level, runtime->shared.stop_level);
     }
     gi_os_monitor_unlock(&runtime->monitor);
     GI_LIST_FOREACH (link, &runtime->ports) {
@@ -492,6 +494,16 @@ static void serve_signals(struct gori_runtime *runtime)
     }
 }
 
+/* A stop that comes after this is the next run's. */
+static int end_run(struct gori_runtime *runtime)
+{
+    gi_os_monitor_lock(&runtime->monitor);
+    int error = runtime->shared.error;
+    runtime->shared.stop_level = LEVEL_RUN;
+    gi_os_monitor_unlock(&runtime->monitor);
+    return error;
+}
+
 static int run_threads(struct gori_runtime *runtime)
 {
     reset(runtime);
@@ -509,7 +521,7 @@ static int run_threads(struct gori_runtime *runtime)
     for (uint32_t i = 0; i < threads; i++) {
         gi_os_thread_join(&runtime->workers[i].thread);
     }
-    return runtime->shared.error;
+    return end_run(runtime);
 }
 
 int gori_runtime_run(struct gori_runtime *runtime)

@@ -325,6 +325,23 @@ GT_TEST(sigterm_drains_and_a_second_one_ends_at_once)
     close(client);
 }
 
+GT_TEST(a_stop_before_the_run_is_not_lost)
+{
+    struct gori_listener_config listener = {.events = &events, .keep_socket = true};
+    const struct gori_runtime_config config = {.workers = 2};
+    struct gori_runtime *runtime;
+    GT_EQUAL(gori_addr_parse("127.0.0.1:0", &listener.addr), 0);
+    GT_EQUAL(gori_runtime_create(&config, &runtime), 0);
+    GT_EQUAL(gori_runtime_listen(runtime, &listener, NULL), 0);
+    for (int stops = 1; stops < 4; stops++) {
+        for (int i = 0; i < stops; i++) {
+            gori_runtime_stop(runtime);
+        }
+        GT_EQUAL(gori_runtime_run(runtime), 0);
+    }
+    gori_runtime_destroy(runtime);
+}
+
 GT_TEST(a_signal_before_the_run_is_not_lost)
 {
     const struct gori_runtime_config config = {.workers = 1, .handle_signals = true};
