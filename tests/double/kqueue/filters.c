@@ -11,6 +11,8 @@
  *      one is pending are one.  As there, the signal stays pending all the same.
  *  L4  EVFILT_PROC knows NOTE_EXIT alone, and the status only of children.
  *  L5  How many connections wait is known of TCP listeners alone; else it is 1, for "some".
+ *  L6  A directory that somebody has open goes without a word, so its parent is watched for it.
+ *  L7  A directory is told of changes to its entries' content too: those are dropped.
  * Reading: kqueue(2); sys_socket.c, kern_event.c of FreeBSD.
  */
 #include <errno.h>
@@ -280,7 +282,15 @@ static int attach_file(struct knote *knote)
     look_at_file(knote, &status);
     uint32_t wanted =
         IN_MODIFY | IN_ATTRIB | IN_MOVE_SELF | IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO;
-    return inotify_add_watch(knote->own_fd, path, wanted) >= 0 ? 0 : errno;
+    if (inotify_add_watch(knote->own_fd, path, wanted) < 0) {
+        return errno;
+    }
+    if (!S_ISDIR(status.st_mode)) {
+        return 0;
+    }
+    (void)snprintf(path, sizeof(path), "/proc/self/fd/%d/..", fd_of(knote));
+    knote->parent_watch = inotify_add_watch(knote->own_fd, path, IN_DELETE);
+    return knote->parent_watch >= 0 ? 0 : errno;
 }
 
 /* What one kind of inotify event means; `before` and `now` are of the file itself. */
@@ -306,6 +316,17 @@ static unsigned int file_notes(uint32_t mask, off_t size_before, nlink_t links_b
     return notes;
 }
 
+/* Of one event; L6 and L7. */
+static unsigned int notes_of(const struct knote *knote, const struct inotify_event *event,
+                             off_t size_before, nlink_t links_before, const struct stat *now)
+{
+    if (knote->parent_watch != 0 && event->wd == knote->parent_watch) {
+        return now->st_nlink == 0 ? NOTE_DELETE : 0;
+    }
+    bool is_of_entry = event->len > 0 && (event->mask & (IN_MODIFY | IN_ATTRIB));
+    return is_of_entry ? 0 : file_notes(event->mask, size_before, links_before, now);
+}
+
 static void note_file(struct knote *knote)
 {
     _Alignas(struct inotify_event) char bytes[4096];
@@ -317,7 +338,7 @@ static void note_file(struct knote *knote)
     while ((size = read(knote->own_fd, bytes, sizeof(bytes))) > 0) {
         for (char *at = bytes; at < bytes + size;) {
             const struct inotify_event *event = (const struct inotify_event *)(void *)at;
-            unsigned int notes = file_notes(event->mask, size_before, links_before, &now);
+            unsigned int notes = notes_of(knote, event, size_before, links_before, &now);
             knote->event.fflags |= notes & knote->wanted;
             at += sizeof(*event) + event->len;
         }

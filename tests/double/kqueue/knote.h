@@ -37,6 +37,7 @@ struct knote {
     int own_fd;         /* what Linux tells by: timer, signals, process, file; or -1 */
     off_t size;         /* EVFILT_VNODE: when last looked */
     nlink_t links;      /* the same */
+    int parent_watch;   /* EVFILT_VNODE of a directory: who sees it go */
     uint64_t id;        /* never used again */
     struct knote *next; /* of its queue, in order of delivery */
 };
