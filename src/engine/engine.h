@@ -50,6 +50,9 @@
 #include "engine/buffers.h"
 
 struct gi_engine;
+struct gi_os_place;
+struct gi_watch_record;
+struct gi_watcher;
 
 /** What an engine is made of. */
 struct gi_engine_config {
@@ -116,11 +119,29 @@ struct gi_event_calls {
     void (*close)(struct gi_engine *engine, gori_native source);
 };
 
+/**
+ * File changes (os/watch.h): the operating system's (src/engine/watch.c) for all real engines, the
+ * simulator's own for sim.  The source of a watcher is of whoever puts it on a loop: `destroy`
+ * leaves it open, and no call but `destroy` comes after it was closed.
+ */
+struct gi_watch_calls {
+    int (*create)(struct gi_engine *engine, const struct gori_allocator *allocator,
+                  struct gi_watcher **ret_watcher);
+    void (*destroy)(struct gi_watcher *watcher);
+    gori_native (*source)(const struct gi_watcher *watcher);
+    bool (*is_directory)(struct gi_engine *engine, const char *path);
+    int (*add)(struct gi_watcher *watcher, const char *directory, const char *name,
+               struct gi_os_place *place, struct gi_os_place **ret_place);
+    void (*remove)(struct gi_watcher *watcher, struct gi_os_place *place);
+    int (*next)(struct gi_watcher *watcher, struct gi_watch_record *ret_record);
+};
+
 /** One implementation. */
 struct gi_engine_impl {
     const char *name;
     const struct gi_socket_calls *sockets;
     const struct gi_event_calls *events;
+    const struct gi_watch_calls *watches;
     /** GORI_ENOSYS or GORI_EPERM: not to be had here, another engine may be tried. */
     int (*create)(const struct gi_engine_config *config, struct gi_engine **ret_engine);
     /** Nothing is in flight any more: the runtime has closed all handles and seen them closed. */
@@ -178,6 +199,9 @@ extern const struct gi_socket_calls gi_system_sockets;
 
 /** What the operating system knows of event sources. */
 extern const struct gi_event_calls gi_system_events;
+
+/** What the operating system tells of file changes. */
+extern const struct gi_watch_calls gi_system_watches;
 
 /** How `auto` chose. */
 struct gi_engine_choice {

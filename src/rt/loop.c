@@ -347,6 +347,7 @@ void gori_loop_destroy(struct gori_loop *loop)
     drop_tasks(loop, gi_mailbox_take(&loop->shared.mailbox));
     loop->tasks = NULL;
     gi_work_end_all(loop);
+    gi_watch_end_all(loop);
     gi_listener_end_all(loop);
     gi_session_close_all(loop);
     close_handles(loop);
@@ -356,6 +357,7 @@ void gori_loop_destroy(struct gori_loop *loop)
         close_handles(loop);
     }
     gi_session_reap_all(loop);
+    gi_watch_fini(loop);
     loop->engine->impl->destroy(loop->engine);
     gi_buffers_fini(&loop->buffers);
     gi_session_store_fini(&loop->session_store);

@@ -42,6 +42,7 @@
 #include "rt/sleep.h"
 
 struct gi_job_worker;
+struct gi_watch_store;
 
 struct gori_loop {
     struct gi_engine *engine;
@@ -60,6 +61,7 @@ struct gori_loop {
     struct gori_link all_handles;     /* attached and not yet closed, those of sessions too */
     struct gori_mailbox_node *tasks;  /* taken from the mailbox and not yet run */
     struct gi_job_worker *job_worker; /* of the scheduler it is attached to (rt/job.h), or NULL */
+    struct gi_watch_store *watches;   /* of files (watch.c); NULL until the first */
     void *memory;                     /* what the allocator gave: it is not aligned as we are */
     uint32_t ops_active;
     bool work_left; /* the turn's budget ran out: do not wait */
@@ -115,6 +117,10 @@ void gi_session_close_idle(struct gori_loop *loop);
 
 /* Of blocking_pool.c, at destroy: every work ends here, or leaves the loop. */
 void gi_work_end_all(struct gori_loop *loop);
+
+/* Of watch.c, at destroy: before handles are closed, no callback comes any more; and after. */
+void gi_watch_end_all(struct gori_loop *loop);
+void gi_watch_fini(struct gori_loop *loop);
 
 /* Of listener.c. */
 void gi_listener_close_all(struct gori_loop *loop);

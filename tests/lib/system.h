@@ -14,6 +14,9 @@
 /** Descriptors (handles, sockets) that this process has open. */
 int gt_open_descriptors(void);
 
+/** Whether what claims to be Windows is Wine. */
+bool gt_is_wine(void);
+
 /** Something that can be waited for: ready from one call until another. */
 struct gt_event {
     intptr_t native; /* what is waited for */
@@ -35,6 +38,13 @@ void gt_make_folder(char path[GT_FOLDER_BYTES]);
 
 /** Writes a file into a folder; without `data` one of zeros that takes no room. */
 void gt_write_file(const char *folder, const char *name, const void *data, size_t size);
+
+/* Changes as another program makes them; all succeed, or the test fails. */
+void gt_append_file(const char *path, const void *data, size_t size); /* makes it if need be */
+void gt_touch_file(const char *path);                                 /* its attributes */
+void gt_make_directory(const char *path);
+void gt_rename(const char *from, const char *to); /* in place of what is there */
+void gt_remove(const char *path);                 /* a file, or a directory without entries */
 
 /** Removes a file and its folder, of which it is the only one, now or when the test ends: not every
  * system removes what is open. */

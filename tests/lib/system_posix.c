@@ -6,6 +6,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <sys/stat.h>
 
 #include "lib/test.h"
 
@@ -19,6 +20,11 @@ int gt_open_descriptors(void)
     }
     closedir(directory);
     return count;
+}
+
+bool gt_is_wine(void)
+{
+    return false;
 }
 
 void gt_event_open(struct gt_event *event)
@@ -76,6 +82,36 @@ void gt_write_file(const char *folder, const char *name, const void *data, size_
     GT_EQUAL(fflush(stream), 0);
     GT_EQUAL(ftruncate(fileno(stream), (off_t)size), 0);
     GT_EQUAL(fclose(stream), 0);
+}
+
+void gt_append_file(const char *path, const void *data, size_t size)
+{
+    int file = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    GT_CHECK(file >= 0);
+    GT_EQUAL(write(file, data, size), size);
+    close(file);
+}
+
+void gt_touch_file(const char *path)
+{
+    struct stat status;
+    GT_EQUAL(stat(path, &status), 0);
+    GT_EQUAL(chmod(path, (status.st_mode & 0777) ^ S_IRGRP), 0);
+}
+
+void gt_make_directory(const char *path)
+{
+    GT_EQUAL(mkdir(path, 0700), 0);
+}
+
+void gt_rename(const char *from, const char *to)
+{
+    GT_EQUAL(rename(from, to), 0);
+}
+
+void gt_remove(const char *path)
+{
+    GT_EQUAL(remove(path), 0);
 }
 
 void gt_remove_folder(const char *folder, const char *name)

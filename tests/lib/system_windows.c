@@ -47,6 +47,11 @@ int gt_open_descriptors(void)
     return count;
 }
 
+bool gt_is_wine(void)
+{
+    return GetProcAddress(GetModuleHandleW(L"ntdll.dll"), "wine_get_version") != NULL;
+}
+
 void gt_event_open(struct gt_event *event)
 {
     HANDLE handle = CreateEventW(NULL, TRUE, FALSE, NULL);
@@ -111,6 +116,39 @@ void gt_write_file(const char *folder, const char *name, const void *data, size_
     FILE_END_OF_FILE_INFO end = {.EndOfFile.QuadPart = (LONGLONG)size};
     GT_CHECK(SetFileInformationByHandle(file, FileEndOfFileInfo, &end, sizeof(end)));
     CloseHandle(file);
+}
+
+void gt_append_file(const char *path, const void *data, size_t size)
+{
+    HANDLE file =
+        CreateFileA(path, FILE_APPEND_DATA, FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE,
+                    NULL, OPEN_ALWAYS, FILE_ATTRIBUTE_NORMAL, NULL);
+    GT_CHECK(file != INVALID_HANDLE_VALUE);
+    DWORD written = 0;
+    GT_CHECK(WriteFile(file, data, (DWORD)size, &written, NULL));
+    CloseHandle(file);
+}
+
+void gt_touch_file(const char *path)
+{
+    GT_CHECK(SetFileAttributesA(path, FILE_ATTRIBUTE_READONLY));
+    GT_CHECK(SetFileAttributesA(path, FILE_ATTRIBUTE_NORMAL));
+}
+
+void gt_make_directory(const char *path)
+{
+    GT_CHECK(CreateDirectoryA(path, NULL));
+}
+
+void gt_rename(const char *from, const char *to)
+{
+    GT_CHECK(MoveFileExA(from, to, MOVEFILE_REPLACE_EXISTING));
+}
+
+void gt_remove(const char *path)
+{
+    bool is_directory = (GetFileAttributesA(path) & FILE_ATTRIBUTE_DIRECTORY) != 0;
+    GT_CHECK(is_directory ? RemoveDirectoryA(path) : DeleteFileA(path));
 }
 
 /* What is open goes when it is closed; the folder waits for that. */

@@ -212,6 +212,7 @@ const struct gi_engine_impl gi_engine_iocp = {
     .name = "iocp",
     .sockets = &gi_system_sockets,
     .events = &gi_system_events,
+    .watches = &gi_system_watches,
     .create = create,
     .destroy = destroy,
     .report = gi_iocp_report,

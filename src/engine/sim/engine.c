@@ -996,10 +996,32 @@ static const struct gi_event_calls sim_events = {
     .close = socket_close,
 };
 
+static int watch_create(struct gi_engine *engine, const struct gori_allocator *allocator,
+                        struct gi_watcher **ret_watcher)
+{
+    return gi_sim_watcher_create(self(engine)->sim, engine, allocator, ret_watcher);
+}
+
+static bool watch_is_directory(struct gi_engine *engine, const char *path)
+{
+    return gi_sim_is_directory(self(engine)->sim, path);
+}
+
+static const struct gi_watch_calls sim_watches = {
+    .create = watch_create,
+    .destroy = gi_sim_watcher_destroy,
+    .source = gi_sim_watcher_source,
+    .is_directory = watch_is_directory,
+    .add = gi_sim_watcher_add,
+    .remove = gi_sim_watcher_remove,
+    .next = gi_sim_watcher_next,
+};
+
 const struct gi_engine_impl gi_engine_sim = {
     .name = "sim",
     .sockets = &sim_sockets,
     .events = &sim_events,
+    .watches = &sim_watches,
     .create = engine_create,
     .destroy = engine_destroy,
     .report = engine_report,

@@ -53,6 +53,7 @@ struct gi_sim_faults {
     uint16_t refuse;       /* a connect is refused although somebody listens */
     uint16_t reset;        /* the network cuts a connection while it hands over bytes */
     uint16_t slow;         /* a connection is slow: long delays, few bytes at a time */
+    uint16_t short_look;   /* a look at changes of files ends before all were told */
     uint16_t discard;      /* a reset throws away what was received before it and not yet read */
 };
 
@@ -61,6 +62,7 @@ struct gi_sim_config {
     uint64_t seed;
     uint32_t descriptors_max; /* sockets of all loops together; default 65,536 */
     uint32_t completions_max; /* places in the completion queue of an engine; default 4096 */
+    uint32_t changes_max;     /* of files, that a watcher has not been told yet; default 16,384 */
     uint32_t burst_max;       /* completions that one op gives in a turn at most; default 16 */
     uint32_t send_bytes_min;  /* size of a socket's buffers, chosen anew for each; default 64 KiB */
     uint32_t send_bytes_max;
@@ -195,5 +197,17 @@ int gi_sim_source_open(struct gi_sim *sim, struct gi_engine *engine, gori_native
 int gi_sim_source_duplicate(struct gi_sim *sim, struct gi_engine *engine, gori_native source,
                             gori_native *ret_source);
 void gi_sim_source_set(struct gi_sim *sim, gori_native source, bool is_ready);
+
+/* Files, as far as they can be watched ----------------------------------------------------- */
+
+/*
+ * Names without content.  The directory of a path is what stands before its last '/'.  Only
+ * directories that were made can be watched; files need none.
+ */
+void gi_sim_directory_make(struct gi_sim *sim, const char *path); /* which is new */
+void gi_sim_file_write(struct gi_sim *sim, const char *path);     /* makes it if need be */
+int gi_sim_file_touch(struct gi_sim *sim, const char *path);      /* attributes */
+int gi_sim_file_remove(struct gi_sim *sim, const char *path);     /* or a directory */
+int gi_sim_file_rename(struct gi_sim *sim, const char *from, const char *to);
 
 #endif

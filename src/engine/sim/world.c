@@ -33,6 +33,7 @@ static void fill_defaults(struct gi_sim_config *config)
 {
     config->descriptors_max = config->descriptors_max > 0 ? config->descriptors_max : 65536;
     config->completions_max = config->completions_max > 0 ? config->completions_max : 4096;
+    config->changes_max = config->changes_max > 0 ? config->changes_max : 16384;
     config->burst_max = config->burst_max > 0 ? config->burst_max : 16;
     config->jump_max = config->jump_max > 0 ? config->jump_max : GORI_SECONDS;
     fill_range(&config->send_bytes_min, &config->send_bytes_max, 64 * 1024);
@@ -61,6 +62,8 @@ int gi_sim_create(const struct gori_allocator *allocator, const struct gi_sim_co
     sim->next_port = 20000;
     gi_list_init(&sim->connections);
     gi_list_init(&sim->paths);
+    gi_list_init(&sim->files);
+    gi_list_init(&sim->watchers);
     gi_list_init(&sim->engines);
     gi_list_init(&sim->actors);
     int status = gori_addr_parse("0.0.0.0:0", &sim->any_ipv4);
@@ -85,6 +88,7 @@ void gi_sim_destroy(struct gi_sim *sim)
     if (sim->stats.peers_now > 0) {
         gi_sim_fail(sim, "a scripted peer was not closed");
     }
+    gi_sim_files_fini(sim);
     gi_sim_network_fini(sim);
     gi_free(sim->allocator, sim->events, sim->event_capacity * sizeof(struct gi_sim_event *));
     gi_free(sim->allocator, sim, sizeof(*sim));

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The inside of a simulated world, for the files of this folder: world.c (clock, events, actors,
- * trace), network.c (sockets and connections), engine.c (completions).
+ * trace), network.c (sockets and connections), files.c (names that are watched), engine.c
+ * (completions).
  *
  * A connection has two ends; an end outlives its socket, as in TCP: what was written before a close
  * still arrives.  Bytes go from an end's `out` through the network into the other end's `in`, one
@@ -124,6 +125,10 @@ struct gi_sim {
     uint16_t next_port;
     struct gori_addr any_ipv4; /* 0.0.0.0:0 */
     struct gori_addr any_ipv6; /* [::]:0 */
+    /* files */
+    struct gori_link files;
+    struct gori_link watchers;
+    uint32_t watch_pair; /* of the latest rename */
     /* loops */
     struct gori_link engines; /* of struct sim_engine, by its link */
     struct gori_link actors;
@@ -153,6 +158,21 @@ void gi_sim_run_due(struct gi_sim *sim);
 bool gi_sim_engine_has_work(struct gi_engine *engine);
 gori_time gi_sim_engine_next_time(struct gi_engine *engine);
 void gi_sim_engine_dump(const struct gori_link *link);
+
+/* Of files.c: the calls of os/watch.h. */
+struct gi_os_place;
+struct gi_watch_record;
+struct gi_watcher;
+int gi_sim_watcher_create(struct gi_sim *sim, struct gi_engine *engine,
+                          const struct gori_allocator *allocator, struct gi_watcher **ret_watcher);
+void gi_sim_watcher_destroy(struct gi_watcher *watcher);
+gori_native gi_sim_watcher_source(const struct gi_watcher *watcher);
+bool gi_sim_is_directory(struct gi_sim *sim, const char *path);
+int gi_sim_watcher_add(struct gi_watcher *watcher, const char *directory, const char *name,
+                       struct gi_os_place *place, struct gi_os_place **ret_place);
+void gi_sim_watcher_remove(struct gi_watcher *watcher, struct gi_os_place *place);
+int gi_sim_watcher_next(struct gi_watcher *watcher, struct gi_watch_record *ret_record);
+void gi_sim_files_fini(struct gi_sim *sim);
 
 /* Of network.c. */
 void gi_sim_network_dump(const struct gi_sim *sim);

@@ -341,6 +341,7 @@ const struct gi_engine_impl gi_engine_uring = {
     .name = "io_uring",
     .sockets = &gi_system_sockets,
     .events = &gi_system_events,
+    .watches = &gi_system_watches,
     .create = uring_create,
     .destroy = uring_destroy,
     .report = gi_uring_report,
