@@ -8,7 +8,8 @@
  *  2. A worker runs a queue for one batch or for its slice of time, whichever ends first; then
  *     the queue goes to the tail.  A worker without work takes half of what waits at another.
  *  3. Parked workers are woken by backlog only, one at a time; one that finds work wakes the next.
- *     No queue waits for more than a millisecond while a worker is parked.
+ *     No queue waits for more than a millisecond while a worker is parked; a loop that is woken
+ *     comes when the callbacks of its turn have run, so those that sleep are woken first.
  *  4. A queue whose job does not end, and one that falls behind, are reported; nothing is killed.
  *
  * Stability: unstable until 1.0.
@@ -87,7 +88,9 @@ GORI_API GORI_MUST_USE int gori_job_scheduler_create(const struct gori_job_sched
 GORI_API void gori_job_scheduler_destroy(struct gori_job_scheduler *scheduler);
 
 /**
- * Makes a loop a worker: jobs run in its turns, after its tasks.  Destroying the loop detaches it.
+ * Makes a loop a worker: jobs run in its turns, after its tasks.  From then on it must go on
+ * turning: jobs may wait for it, and timers if there are no threads.  Destroying the loop detaches
+ * it.
  * Thread: the loop's.
  * Errors: GORI_EBUSY when the loop has a scheduler, GORI_ELIMIT (255 workers), GORI_ENOMEM.
  */

@@ -14,7 +14,9 @@
  *  I4  A worker is taken out of `sleepers` exactly once for each time that it parks: by whoever
  *      wakes it, or by itself.
  *  I5  A loop is woken under its sleeper's monitor, where it says good-bye: no wake touches a loop
- *      that has ended.
+ *      that has ended.  It does so after it has left `sleepers`: those in it may be looked at.
+ *  I6  Of those that would come at once the one that parked last is woken.  A parked loop may have
+ *      its hands full with connections; it is woken when all that are parked have.
  *
  * Locks: idle->lock, then nothing; sleeper->monitor, then nothing.
  */
@@ -117,15 +119,35 @@ static void wake(struct gi_job_sleeper *sleeper)
     gi_os_monitor_unlock(&sleeper->monitor);
 }
 
+/* Under idle->lock, of one that is parked (I5). */
+static bool comes_at_once(const struct gi_job_sleeper *sleeper)
+{
+    return sleeper->loop == NULL || gi_sleep_is_asleep(&sleeper->loop->shared.sleep);
+}
+
+/* Under idle->lock.  NULL when nobody is parked. */
+static struct gi_job_sleeper *choose_sleeper(struct gi_job_idle *idle)
+{
+    GI_LIST_FOREACH (link, &idle->sleepers) {
+        struct gi_job_sleeper *sleeper = gori_container_of(link, struct gi_job_sleeper, link);
+        if (comes_at_once(sleeper)) {
+            return sleeper;
+        }
+    }
+    struct gori_link *first = gi_list_first(&idle->sleepers);
+    return first == NULL ? NULL : gori_container_of(first, struct gi_job_sleeper, link);
+}
+
 static struct gi_job_sleeper *take_sleeper(struct gi_job_idle *idle)
 {
     gi_os_monitor_lock(&idle->lock);
-    struct gori_link *link = gi_list_pop_front(&idle->sleepers);
-    if (link != NULL) {
+    struct gi_job_sleeper *sleeper = choose_sleeper(idle);
+    if (sleeper != NULL) {
+        gi_list_remove(&sleeper->link);
         (void)gi_atomic_u32_sub(&idle->parked, 1, GI_SEQ_CST);
     }
     gi_os_monitor_unlock(&idle->lock);
-    return link == NULL ? NULL : gori_container_of(link, struct gi_job_sleeper, link);
+    return sleeper;
 }
 
 bool gi_job_idle_wake_one(struct gi_job_idle *idle)

@@ -18,7 +18,8 @@ struct gori_loop;
 struct gi_job_sleeper {
     struct gi_os_monitor monitor;
     struct gi_atomic_bool woken; /* and searching; set under the monitor, read by a loop without */
-    struct gori_loop *loop;      /* under the monitor: NULL for a thread, and once detached */
+    struct gori_loop *loop;      /* NULL for a thread, and once detached; changes under the monitor,
+                                    and only while it is not parked */
     struct gori_link link;       /* in idle->sleepers while parked; under idle->lock */
 };
 

@@ -14,6 +14,7 @@
 #include "engine/sim/sim.h"
 #include "lib/test.h"
 #include "os/os.h"
+#include "rt/loop.h"
 
 /* A simulated world of loops without threads: every step follows from the seed. */
 enum { LOOPS = 3 };
@@ -303,6 +304,30 @@ static void *help(void *argument)
     return NULL;
 }
 
+static void helper_start(struct helper *helper, struct gori_job_scheduler *scheduler)
+{
+    helper->scheduler = scheduler;
+    gi_atomic_pointer_init(&helper->loop, NULL);
+    gi_atomic_bool_init(&helper->may_end, false);
+    GT_EQUAL(pthread_create(&helper->thread, NULL, help, helper), 0);
+}
+
+static struct gori_loop *helper_loop(struct helper *helper)
+{
+    struct gori_loop *loop;
+    while ((loop = gi_atomic_pointer_load(&helper->loop, GI_ACQUIRE)) == NULL) {
+        (void)sched_yield();
+    }
+    return loop;
+}
+
+static void helper_end(struct helper *helper)
+{
+    gori_loop_stop(helper_loop(helper));
+    gi_atomic_bool_store(&helper->may_end, true, GI_RELEASE);
+    GT_EQUAL(pthread_join(helper->thread, NULL), 0);
+}
+
 struct pulse {
     struct gori_job job;
     struct gi_atomic_u32 count;
@@ -324,8 +349,7 @@ GT_TEST(loops_run_jobs_and_wake_for_each)
     GT_EQUAL(gori_job_scheduler_create(&config, &scheduler), 0);
     GT_EQUAL(gori_job_queue_create(scheduler, NULL, &queue), 0);
     for (int i = 0; i < 2; i++) {
-        helpers[i].scheduler = scheduler;
-        GT_EQUAL(pthread_create(&helpers[i].thread, NULL, help, &helpers[i]), 0);
+        helper_start(&helpers[i], scheduler);
     }
     for (uint32_t i = 0; i < 300; i++) {
         pulse.job = (struct gori_job){.run = beat, .user = &pulse};
@@ -335,18 +359,64 @@ GT_TEST(loops_run_jobs_and_wake_for_each)
         }
     }
     for (int i = 0; i < 2; i++) {
-        struct gori_loop *loop;
-        while ((loop = gi_atomic_pointer_load(&helpers[i].loop, GI_ACQUIRE)) == NULL) {
-            (void)sched_yield();
-        }
-        gori_loop_stop(loop);
-        gi_atomic_bool_store(&helpers[i].may_end, true, GI_RELEASE);
-        GT_EQUAL(pthread_join(helpers[i].thread, NULL), 0);
+        helper_end(&helpers[i]);
     }
     GT_EQUAL(gori_job_queue_push(queue, &pulse.job), 0); /* nobody is there: dropped at the end */
     gori_job_queue_destroy(queue);
     gori_job_scheduler_destroy(scheduler);
     GT_EQUAL(gi_atomic_u32_load(&pulse.count, GI_ACQUIRE), 300);
+}
+
+/* A task that keeps its loop until it may go. */
+struct burden {
+    struct gori_task task;
+    struct gi_atomic_bool has_begun;
+    struct gi_atomic_bool may_go;
+};
+
+static void carry(struct gori_task *task)
+{
+    struct burden *burden = task->user;
+    gi_atomic_bool_store(&burden->has_begun, true, GI_RELEASE);
+    while (!gi_atomic_bool_load(&burden->may_go, GI_ACQUIRE)) {
+        (void)sched_yield();
+    }
+}
+
+/* I6.  Both are parked, and the busy one was the last to park.  It is kept until the job has run,
+ * so the job would never run if that one were woken for it. */
+GT_TEST(a_loop_that_sleeps_is_woken_for_a_job_rather_than_one_that_is_busy)
+{
+    static struct helper helpers[2];
+    static struct burden burden;
+    static struct pulse pulse;
+    struct gori_job_scheduler *scheduler;
+    struct gori_job_queue *queue;
+    const struct gori_job_scheduler_config config = {.no_threads = true};
+    GT_EQUAL(gori_job_scheduler_create(&config, &scheduler), 0);
+    GT_EQUAL(gori_job_queue_create(scheduler, NULL, &queue), 0);
+    for (int i = 0; i < 2; i++) {
+        helper_start(&helpers[i], scheduler);
+        while (!gi_sleep_is_asleep(&helper_loop(&helpers[i])->shared.sleep)) {
+            (void)sched_yield(); /* it sleeps when it has parked */
+        }
+    }
+    burden.task = (struct gori_task){.run = carry, .user = &burden};
+    GT_EQUAL(gori_loop_post(helper_loop(&helpers[1]), &burden.task), 0);
+    while (!gi_atomic_bool_load(&burden.has_begun, GI_ACQUIRE)) {
+        (void)sched_yield();
+    }
+    pulse.job = (struct gori_job){.run = beat, .user = &pulse};
+    GT_EQUAL(gori_job_queue_push(queue, &pulse.job), 0);
+    while (gi_atomic_u32_load(&pulse.count, GI_ACQUIRE) == 0) {
+        (void)sched_yield();
+    }
+    gi_atomic_bool_store(&burden.may_go, true, GI_RELEASE);
+    for (int i = 0; i < 2; i++) {
+        helper_end(&helpers[i]);
+    }
+    gori_job_queue_destroy(queue);
+    gori_job_scheduler_destroy(scheduler);
 }
 
 /* A job that does not end, on a loop, until that was reported. */

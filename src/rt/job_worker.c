@@ -522,11 +522,12 @@ uint32_t gi_job_worker_turn(struct gi_job_worker *worker)
 void gi_job_worker_retire(struct gi_job_worker *worker)
 {
     struct gi_job_idle *idle = &worker->scheduler->idle;
+    bool was_woken = worker->is_parked && !gi_job_idle_unpark(idle, &worker->sleeper);
     gi_os_monitor_lock(&worker->sleeper.monitor);
     worker->sleeper.loop = NULL; /* I5 */
     gi_os_monitor_unlock(&worker->sleeper.monitor);
-    if (worker->is_parked && !gi_job_idle_unpark(idle, &worker->sleeper)) {
-        /* Woken just now: the wake ends here, and its search is handed on below. */
+    if (was_woken) {
+        /* Just now: the wake ends here, and its search is handed on below. */
         worker->is_searching = gi_job_idle_wait(&worker->sleeper, GORI_NEVER);
     }
     worker->is_parked = false;
