@@ -21,7 +21,8 @@ void fixture_open(struct fixture *fixture)
     fixture->config.engine = fixture->engine;
     if (strcmp(fixture->engine, "sim") == 0) {
         const struct gi_sim_config config = {.seed = 1};
-        GT_EQUAL(gi_sim_create(NULL, &config, &fixture->sim), 0);
+        const struct gi_sim_config *given = fixture->sim_config;
+        GT_EQUAL(gi_sim_create(NULL, given == NULL ? &config : given, &fixture->sim), 0);
         fixture->config.simulation = fixture->sim;
     }
     fixture->network = fixture->sim == NULL ? gt_network_system() : gt_network_sim(fixture->sim);

@@ -27,13 +27,15 @@
 #include "lib/test.h"
 
 struct gi_sim;
+struct gi_sim_config;
 
 #define FIXTURE_TRACE_BYTES 4096
 
 struct fixture {
     const char *engine;
     struct gi_fault_alloc memory;
-    struct gi_sim *sim; /* NULL on real engines */
+    struct gi_sim *sim;                     /* NULL on real engines */
+    const struct gi_sim_config *sim_config; /* default: calm */
     struct gt_network network;
     struct gori_loop_config config;
     struct gori_loop *loop;

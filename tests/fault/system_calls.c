@@ -74,7 +74,12 @@ WRAP(FAULT_EPOLL_WAIT, int, epoll_wait,
      (int epoll, struct epoll_event *events, int count, int timeout_ms),
      (epoll, events, count, timeout_ms))
 WRAP(FAULT_EVENTFD, int, eventfd, (unsigned value, int flags), (value, flags))
+WRAP(FAULT_INOTIFY_ADD, int, inotify_add_watch, (int fd, const char *path, uint32_t mask),
+     (fd, path, mask))
+WRAP(FAULT_INOTIFY_INIT, int, inotify_init1, (int flags), (flags))
+WRAP(FAULT_INOTIFY_REMOVE, int, inotify_rm_watch, (int fd, int number), (fd, number))
 WRAP(FAULT_LISTEN, int, listen, (int fd, int backlog), (fd, backlog))
+WRAP(FAULT_READ, ssize_t, read, (int fd, void *data, size_t size), (fd, data, size))
 WRAP(FAULT_READ_AT, ssize_t, pread, (int fd, void *data, size_t size, off_t offset),
      (fd, data, size, offset))
 WRAP(FAULT_RECV, ssize_t, recv, (int fd, void *data, size_t size, int flags),
