@@ -104,8 +104,9 @@ GORI_API gori_native gori_runtime_socket(const struct gori_runtime *runtime, uin
 GORI_API GORI_MUST_USE int gori_runtime_run(struct gori_runtime *runtime);
 
 /**
- * Begins a graceful stop; a second call closes everything at once.  One that comes before the run
- * is not lost: the run ends as soon as it has begun.  Thread: any, while the runtime exists.
+ * Begins a graceful stop; a second call closes everything at once.  One that comes while nothing
+ * runs is not lost: the next run ends as soon as it has begun.  Thread: any, while the runtime
+ * exists.
  */
 GORI_API void gori_runtime_stop(struct gori_runtime *runtime);
 
