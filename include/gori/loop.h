@@ -78,6 +78,9 @@ GORI_API GORI_MUST_USE int gori_loop_create(const struct gori_loop_config *confi
 /**
  * Destroys a loop: everything still open on it is closed, operations in flight are cancelled and
  * waited for, `on_close` callbacks run.  Tasks that were posted and not run are not run.
+ * Calls of other threads that posted or stopped before are waited for, so that a task may be what
+ * ends its loop; a call that begins while the loop is destroyed is a mistake (a runtime has
+ * gori_runtime_post and _send for whoever cannot know).
  * Thread: the loop's, outside its callbacks.  NULL does nothing.
  */
 GORI_API void gori_loop_destroy(struct gori_loop *loop);

@@ -133,6 +133,7 @@ typedef void gi_os_thread_fn(void *argument);
 int gi_os_thread_start(struct gi_os_thread *thread, gi_os_thread_fn *run, void *argument);
 void gi_os_thread_join(struct gi_os_thread *thread);
 uintptr_t gi_os_thread_self(void);
+void gi_os_thread_yield(void); /* others may run first */
 void gi_os_thread_set_name(const char *name);
 
 /** CPUs that this process may use (affinity and cgroup quota), at least 1. */

@@ -136,6 +136,7 @@ int gori_loop_create(const struct gori_loop_config *given, struct gori_loop **re
     loop->config = config;
     init_lists(loop);
     gi_mailbox_init(&loop->shared.mailbox, config.tasks_max);
+    gi_callers_init(&loop->shared.callers);
     gi_message_store_init(&loop->shared.messages, config.allocator, config.messages_max);
     result = init_parts(loop);
     if (result < 0) {
@@ -184,6 +185,7 @@ int gori_loop_post(struct gori_loop *loop, struct gori_task *task)
         return result;
     }
     wake_for_task(loop, was_empty);
+    gi_callers_leave(&loop->shared.callers);
     return 0;
 }
 
@@ -195,13 +197,16 @@ int gi_loop_post_owed(struct gori_loop *loop, struct gori_task *task)
         return result;
     }
     wake_for_task(loop, was_empty);
+    gi_callers_leave(&loop->shared.callers);
     return 0;
 }
 
 void gori_loop_stop(struct gori_loop *loop)
 {
+    gi_callers_stop(&loop->shared.callers);
     gi_atomic_bool_store(&loop->shared.stop, true, GI_RELEASE);
     gi_loop_wake(loop);
+    gi_callers_leave(&loop->shared.callers);
 }
 
 static uint32_t deliver_completions(struct gori_loop *loop)
@@ -232,6 +237,7 @@ static uint32_t run_tasks(struct gori_loop *loop)
     if (count > 0) {
         gi_mailbox_done(&loop->shared.mailbox, count);
         loop->stats.tasks += count;
+        loop->tasks_taken += count;
     }
     return count;
 }
@@ -325,10 +331,19 @@ static void drop_tasks(struct gori_loop *loop, struct gori_mailbox_node *node)
     while (node != NULL) {
         struct gori_task *task = gori_container_of(node, struct gori_task, node);
         node = node->next;
+        loop->tasks_taken++;
         struct gi_message *message = gi_message_of(&loop->shared.messages, task);
         if (message != NULL) {
             message->drop(message);
         }
+    }
+}
+
+/* They are in the middle of a wake at most. */
+static void wait_for_callers(const struct gori_loop *loop)
+{
+    while (!gi_callers_have_left(&loop->shared.callers, loop->tasks_taken)) {
+        gi_os_thread_yield();
     }
 }
 
@@ -358,6 +373,7 @@ void gori_loop_destroy(struct gori_loop *loop)
     }
     gi_session_reap_all(loop);
     gi_watch_fini(loop);
+    wait_for_callers(loop);
     loop->engine->impl->destroy(loop->engine);
     gi_buffers_fini(&loop->buffers);
     gi_session_store_fini(&loop->session_store);

@@ -20,6 +20,8 @@
  *  L3  The loop sleeps, in the sense of rt/sleep.h, only while the engine may wait.  A poster
  *      pushes first and interrupts then; the loop begins its sleep first and looks at the mailbox
  *      then: no wake is lost.
+ *  L4  A loop's memory is freed when every call has returned that posted what was taken, or whose
+ *      stop was seen (rt/callers.h).
  * Thread: the loop's, but for the members in `shared`.
  */
 #ifndef GI_RT_LOOP_H
@@ -37,6 +39,7 @@
 #include "base/wheel.h"
 #include "engine/buffers.h"
 #include "engine/engine.h"
+#include "rt/callers.h"
 #include "rt/message.h"
 #include "rt/session_store.h"
 #include "rt/sleep.h"
@@ -63,12 +66,14 @@ struct gori_loop {
     struct gi_job_worker *job_worker; /* of the scheduler it is attached to (rt/job.h), or NULL */
     struct gi_watch_store *watches;   /* of files (watch.c); NULL until the first */
     void *memory;                     /* what the allocator gave: it is not aligned as we are */
+    uint64_t tasks_taken; /* that were posted, also those that were dropped and not run */
     uint32_t ops_active;
     bool work_left; /* the turn's budget ran out: do not wait */
     bool running;   /* inside a turn */
     struct {
         struct gi_mailbox mailbox;        /* any thread pushes, the loop takes */
         struct gi_sleep sleep;            /* L3 */
+        struct gi_callers callers;        /* L4 */
         struct gi_message_store messages; /* any thread takes, mostly the loop gives back */
         struct gi_atomic_bool stop;       /* gori_loop_stop */
         struct gi_atomic_size thread; /* of the loop, 0 until it first runs or opens something */

@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 
 #include "base/assert.h"
 #include "os/posix/native.h"
@@ -64,6 +65,11 @@ void gi_os_thread_join(struct gi_os_thread *thread)
 uintptr_t gi_os_thread_self(void)
 {
     return (uintptr_t)pthread_self();
+}
+
+void gi_os_thread_yield(void)
+{
+    (void)sched_yield();
 }
 
 struct monitor {

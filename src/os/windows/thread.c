@@ -65,6 +65,11 @@ uintptr_t gi_os_thread_self(void)
     return GetCurrentThreadId(); /* never 0 */
 }
 
+void gi_os_thread_yield(void)
+{
+    (void)SwitchToThread();
+}
+
 typedef HRESULT(WINAPI set_description_fn)(HANDLE thread, PCWSTR description);
 
 void gi_os_thread_set_name(const char *name)
