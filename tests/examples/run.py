@@ -153,6 +153,38 @@ class Examples(unittest.TestCase):
         quick.close()
         self.assertEqual(example.stop(), 0)
 
+    def test_notice(self):
+        with tempfile.TemporaryDirectory() as folder:
+            file = pathlib.Path(folder) / "notice"
+            file.write_bytes(b"first\n")
+            example = Example(self, "notice", file)
+
+            def wait_for(text):
+                while receive_all(example.connect()) != text:
+                    pass
+
+            wait_for(b"first\n")
+            for i in range(3):  # as editors write: another file takes the name
+                text = b"edition %d\n" % i
+                new = file.with_suffix(".new")
+                new.write_bytes(text)
+                new.rename(file)
+                wait_for(text)
+            with open(file, "ab") as stream:  # in place
+                stream.write(b"more\n")
+            wait_for(b"edition 2\nmore\n")
+            file.unlink()  # what was read stays
+            wait_for(b"edition 2\nmore\n")
+            file.write_bytes(b"back\n")
+            wait_for(b"back\n")
+            self.assertEqual(example.stop(), 0)
+
+    def test_notice_without_a_folder(self):
+        process = subprocess.run([FOLDER / "notice_example", "/none/file", "127.0.0.1:0"],
+                                 capture_output=True, text=True, timeout=PATIENCE, check=False)
+        self.assertEqual(process.returncode, 1)
+        self.assertIn("not found", process.stderr)
+
     def test_static_site(self):
         with tempfile.TemporaryDirectory() as folder:
             (pathlib.Path(folder) / "index.html").write_bytes(b"<title>here</title>")
