@@ -29,6 +29,9 @@
  *     own descriptor.  Between the last accept from a queue and the end of its socket there is
  *     always a moment in which a client connects and is then refused; a socket that goes on has
  *     none (docs/adr/0014).
+ *  9. In CLOSING it takes what was queued before, which is as many as the queue holds, and not what
+ *     clients add meanwhile: one that connects as fast as we accept would keep it from ending.  It
+ *     takes them in slices, with a turn of the loop between.
  */
 #include "rt/listener.h"
 
@@ -48,6 +51,7 @@ enum {
     BACKLOG = 4096,
     SAME_ERRORS_MAX = 8,
     DRAIN_RETRIES_MAX = 100,
+    DRAIN_SLICE = 64, /* connections */
     PENDING_MIN = 16,
 };
 
@@ -68,6 +72,7 @@ struct gori_listener {
     int last_error;
     uint32_t same_errors; /* in a row */
     uint32_t drain_retries;
+    uint64_t drain_left; /* connections that may still have been queued before CLOSING: 9 */
     struct gori_op accept_op;
     struct gori_handle handle;
     struct gori_timer timer; /* of STARVED; in CLOSING, of the next look at the queue */
@@ -285,26 +290,33 @@ static bool is_stubborn(struct gori_listener *listener, int error)
     return listener->same_errors >= SAME_ERRORS_MAX;
 }
 
-/* Takes what the system has queued.  Result: whether that is all. */
-static bool drain_system_queue(struct gori_listener *listener)
+/* Takes a slice of what the system has queued (9).  Result: whether that was the last. */
+static bool drain_system_queue(struct gori_listener *listener, gori_time *ret_next)
 {
     struct gori_loop *loop = loop_of(listener);
     struct gi_engine *engine = loop->engine;
     listener->same_errors = 0;
-    while (!listener->keep_socket && !loop->session_store.ended &&
-           listener->handle.state == GI_HANDLE_OPEN) {
+    *ret_next = loop->now;
+    for (uint32_t taken = 0; taken < DRAIN_SLICE && listener->drain_left > 0;) {
+        if (listener->keep_socket || loop->session_store.ended ||
+            listener->handle.state != GI_HANDLE_OPEN) {
+            return true;
+        }
         gori_native native = GORI_NATIVE_NONE;
         int result = engine->impl->sockets->accept(engine, listener->handle.native, &native);
         if (result >= 0) {
+            taken++;
+            listener->drain_left--;
             open_session(listener, native);
         } else if (is_shortage(result) && listener->drain_retries < DRAIN_RETRIES_MAX) {
             listener->drain_retries++;
+            *ret_next = gi_add_saturated_u64(loop->now, BACK_OFF_MIN);
             return false;
         } else if (result == GORI_EAGAIN || is_stubborn(listener, result)) {
-            break;
+            return true;
         }
     }
-    return true;
+    return listener->drain_left == 0;
 }
 
 static void finish(struct gori_listener *listener);
@@ -318,12 +330,12 @@ static void close_handle(struct gori_listener *listener)
         finish(listener);
         return;
     }
-    if (drain_system_queue(listener)) {
+    gori_time next;
+    if (drain_system_queue(listener, &next)) {
         gori_handle_close(&listener->handle);
-        return;
+    } else {
+        gi_timer_start_at(loop_of(listener), &listener->timer, next);
     }
-    struct gori_loop *loop = loop_of(listener);
-    gi_timer_start_at(loop, &listener->timer, gi_add_saturated_u64(loop->now, BACK_OFF_MIN));
 }
 
 static void accept_ended(struct gori_listener *listener, int64_t result)
@@ -507,8 +519,14 @@ void gi_listener_close_all(struct gori_loop *loop)
     }
 }
 
+static uint32_t backlog_of(const struct gori_listener_config *config)
+{
+    return config->backlog != 0 ? config->backlog : BACKLOG;
+}
+
 static void init_listener(struct gori_listener *listener, const struct gori_listener_config *config)
 {
+    listener->drain_left = (uint64_t)backlog_of(config) + 1; /* Linux queues one more than asked */
     listener->user = config->user;
     listener->on_close = config->on_close;
     listener->sessions_max = config->sessions_max != 0 ? config->sessions_max : UINT32_MAX;
@@ -608,7 +626,7 @@ int gori_listener_open(struct gori_loop *loop, const struct gori_listener_config
         return GORI_EINVAL;
     }
     const struct gi_listen_options options = {
-        .backlog = config->backlog != 0 ? config->backlog : BACKLOG,
+        .backlog = backlog_of(config),
         .reuse_port = config->reuse_port,
         .ipv6_only = config->ipv6_only,
         .no_delay = !config->options.delay,

@@ -23,7 +23,7 @@ static uint64_t accept_pauses(struct fixture *f)
     return stats.accept_pauses;
 }
 
-static void test_full(const char *engine)
+FIXTURE_TEST(a_full_listener_pauses_and_goes_on)
 {
     enum { PEERS = 30, ROOM = 4 };
     struct fixture f;
@@ -50,22 +50,7 @@ static void test_full(const char *engine)
     end(&f);
 }
 
-GT_TEST(a_full_listener_pauses_and_goes_on_sim)
-{
-    test_full("sim");
-}
-
-GT_TEST(a_full_listener_pauses_and_goes_on_epoll)
-{
-    test_full("epoll");
-}
-
-GT_TEST(a_full_listener_pauses_and_goes_on_io_uring)
-{
-    test_full("io_uring");
-}
-
-static void test_close(const char *engine)
+FIXTURE_TEST(closing_serves_what_the_system_has_queued)
 {
     enum { PEERS = 20 };
     struct fixture f;
@@ -90,19 +75,35 @@ static void test_close(const char *engine)
     end(&f);
 }
 
-GT_TEST(closing_serves_what_the_system_has_queued_sim)
+enum { QUEUE = 8, CROWD = 40 };
+
+static struct gt_peer g_crowd[CROWD];
+
+/* Each that is served brings one more. */
+static void connect_another(struct fixture *f, struct gori_session *session)
 {
-    test_close("sim");
+    (void)session;
+    if (f->opened < CROWD) {
+        GT_EQUAL(gt_peer_connect(&f->network, &f->addr, &g_crowd[f->opened]), 0);
+    }
 }
 
-GT_TEST(closing_serves_what_the_system_has_queued_epoll)
+/* A client that connects as fast as the listener accepts does not keep it from closing. */
+FIXTURE_TEST(closing_ends_whoever_still_connects)
 {
-    test_close("epoll");
-}
-
-GT_TEST(closing_serves_what_the_system_has_queued_io_uring)
-{
-    test_close("io_uring");
+    struct fixture f;
+    begin(&f, &(struct fixture_config){.engine = engine, .backlog = QUEUE});
+    GT_EQUAL(gt_peer_connect(&f.network, &f.addr, &g_crowd[0]), 0);
+    TURN_UNTIL(&f, gt_peer_connected(&g_crowd[0]) == 0);
+    f.script.on_open = connect_another;
+    gori_listener_close(f.listener);
+    TURN_UNTIL(&f, f.listeners_closed == 1);
+    GT_CHECK(f.opened >= 1);
+    GT_CHECK(f.opened <= 1 + QUEUE + 1); /* one may have been accepted before */
+    for (uint32_t i = 0; i <= f.opened; i++) {
+        gt_peer_close(&g_crowd[i]);
+    }
+    end(&f);
 }
 
 GT_TEST(out_of_descriptors_it_backs_off_and_goes_on)

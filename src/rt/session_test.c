@@ -10,32 +10,7 @@
 #include <lib/system.h>
 
 /* The body of a test follows; it runs once per engine. */
-#if __has_include(<sys/epoll.h>)
-#define SESSION_TEST_SYSTEM(name)                                                                  \
-    GT_TEST(name##_epoll)                                                                          \
-    {                                                                                              \
-        name("epoll");                                                                             \
-    }                                                                                              \
-    GT_TEST(name##_io_uring)                                                                       \
-    {                                                                                              \
-        name("io_uring");                                                                          \
-    }
-#else
-#define SESSION_TEST_SYSTEM(name)                                                                  \
-    GT_TEST(name##_iocp)                                                                           \
-    {                                                                                              \
-        name("iocp");                                                                              \
-    }
-#endif
-
-#define SESSION_TEST(name)                                                                         \
-    static void name(const char *engine);                                                          \
-    GT_TEST(name##_sim)                                                                            \
-    {                                                                                              \
-        name("sim");                                                                               \
-    }                                                                                              \
-    SESSION_TEST_SYSTEM(name)                                                                      \
-    static void name(const char *engine)
+#define SESSION_TEST FIXTURE_TEST
 
 static size_t echo(struct fixture *f, struct gori_session *session, struct gori_slice bytes)
 {

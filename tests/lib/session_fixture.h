@@ -17,6 +17,34 @@
 #include "base/fault_alloc.h"
 #include "engine/sim/sim.h"
 
+/** FIXTURE_TEST(name) { uses `engine` } is a test for the simulator and each engine of the system. */
+#if __has_include(<sys/epoll.h>)
+#define FIXTURE_TEST_SYSTEM(name)                                                                  \
+    GT_TEST(name##_epoll)                                                                          \
+    {                                                                                              \
+        name("epoll");                                                                             \
+    }                                                                                              \
+    GT_TEST(name##_io_uring)                                                                       \
+    {                                                                                              \
+        name("io_uring");                                                                          \
+    }
+#else
+#define FIXTURE_TEST_SYSTEM(name)                                                                  \
+    GT_TEST(name##_iocp)                                                                           \
+    {                                                                                              \
+        name("iocp");                                                                              \
+    }
+#endif
+
+#define FIXTURE_TEST(name)                                                                         \
+    static void name(const char *engine);                                                          \
+    GT_TEST(name##_sim)                                                                            \
+    {                                                                                              \
+        name("sim");                                                                               \
+    }                                                                                              \
+    FIXTURE_TEST_SYSTEM(name)                                                                      \
+    static void name(const char *engine)
+
 enum { FIXTURE_BYTES_MAX = 8 << 20, FIXTURE_TURNS_MAX = 4000, FIXTURE_SESSIONS_MAX = 64 };
 
 struct fixture;
@@ -65,6 +93,7 @@ struct fixture_config {
     struct gori_loop_config loop;
     struct gori_session_options options;
     uint32_t sessions_max;
+    uint32_t backlog;
     bool handle_eof;     /* the events have an on_eof */
     bool handle_timeout; /* and an on_timeout */
     bool without_listener;
@@ -191,6 +220,7 @@ static inline int open_listener(struct fixture *f, const struct fixture_config *
         .options = config->options,
         .user = f,
         .sessions_max = config->sessions_max,
+        .backlog = config->backlog,
         .on_close = note_listener_closed,
     };
     int result = gori_listener_open(f->loop, &listener_config, &f->listener);

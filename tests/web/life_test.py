@@ -325,6 +325,7 @@ class Stop(Case):
             with self.assertRaises(OSError):
                 while True:
                     Client(server.port).socket.close()
+                    time.sleep(0.005)  # a flood would be another test
             server.signal(number)
             self.assertEqual(server.wait(), 0)
 
