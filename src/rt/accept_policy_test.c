@@ -8,10 +8,10 @@
 #include <gori/runtime.h>
 #include <pthread.h>
 #include <sched.h>
-#include <sys/socket.h>
 
 #include "base/atomic.h"
 #include "base/fault_alloc.h"
+#include "lib/client.h"
 #include "lib/test.h"
 #include "rt/loop.h"
 
@@ -115,20 +115,15 @@ static void stage_close(struct stage *stage)
 
 static int dial(const struct stage *stage)
 {
-    int client = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    GT_CHECK(client >= 0);
-    GT_EQUAL(connect(client, (const struct sockaddr *)(const void *)stage->addr.as.native,
-                     stage->addr.size),
-             0);
-    return client;
+    return gt_dial(&stage->addr);
 }
 
 static void ask(int client)
 {
     char byte = 'q';
-    GT_EQUAL(send(client, &byte, 1, MSG_NOSIGNAL), 1);
+    GT_EQUAL(gt_client_send(client, &byte, 1), 1);
     byte = 0;
-    GT_EQUAL(recv(client, &byte, 1, 0), 1);
+    GT_EQUAL(gt_client_recv(client, &byte, 1), 1);
     GT_EQUAL(byte, 'q');
 }
 
@@ -150,7 +145,7 @@ static void dial_all(struct stage *stage, int *clients, int count)
 static void hang_up(int *clients, int count)
 {
     for (int i = 0; i < count; i++) {
-        close(clients[i]);
+        gt_hang_up(clients[i]);
     }
 }
 
@@ -196,7 +191,7 @@ GT_TEST(least_connections_levels_what_is_left)
     dial_all(&stage, clients, CLIENTS);
     uint32_t closed_count = 0;
     for (int i = 0; i < CLIENTS; i += WORKERS) {
-        close(clients[i]); /* all of one worker's */
+        gt_hang_up(clients[i]); /* all of one worker's */
         closed_count++;
     }
     while (gi_atomic_u32_load(&stage.closed, GI_ACQUIRE) < closed_count) {
@@ -224,7 +219,7 @@ GT_TEST(a_connection_waits_when_nobody_has_room)
     stage_open(&stage, GORI_ACCEPT_LEAST, 1);
     dial_all(&stage, clients, WORKERS);
     clients[WORKERS] = dial(&stage);
-    close(clients[1]);
+    gt_hang_up(clients[1]);
     ask(clients[WORKERS]);
     clients[1] = clients[WORKERS];
     for (uint32_t i = 0; i < WORKERS; i++) {
@@ -246,8 +241,8 @@ static void stop_with_a_full_queue(enum gori_accept_policy policy)
     gori_runtime_stop(stage.runtime);
     for (int i = 0; i < CLIENTS; i++) {
         char byte;
-        GT_EQUAL(recv(clients[i], &byte, 1, 0), 0);
-        close(clients[i]);
+        GT_EQUAL(gt_client_recv(clients[i], &byte, 1), 0);
+        gt_hang_up(clients[i]);
     }
     GT_EQUAL(pthread_join(stage.thread, NULL), 0);
     uint64_t accepted = 0;
@@ -401,7 +396,7 @@ GT_TEST(a_session_of_any_worker_is_reached_by_its_id)
     for (int i = 0; i < WORKERS; i++) {
         char text[5];
         GT_EQUAL(gori_runtime_send(stage.runtime, ids[i], block), 0);
-        GT_EQUAL(recv(clients[i], text, sizeof(text), MSG_WAITALL), 5);
+        GT_EQUAL(gt_client_recv(clients[i], text, sizeof(text)), 5);
         GT_EQUAL_BYTES(text, 5, "hello", 5);
     }
     GT_EQUAL(gori_runtime_send(stage.runtime, ids[0] + (UINT64_C(1) << 32), block), GORI_ESTALE);
@@ -453,9 +448,9 @@ GT_TEST(workers_end_while_others_send_to_them)
     }
     for (int i = 0; i < 100; i++) {
         char byte;
-        GT_EQUAL(recv(client, &byte, 1, 0), 1);
+        GT_EQUAL(gt_client_recv(client, &byte, 1), 1);
     }
-    close(client);
+    gt_hang_up(client);
     gori_runtime_stop(stage.runtime);
     for (int i = 0; i < 2; i++) {
         GT_EQUAL(pthread_join(spammers[i].thread, NULL), 0);

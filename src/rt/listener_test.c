@@ -23,7 +23,7 @@ static uint64_t accept_pauses(struct fixture *f)
     return stats.accept_pauses;
 }
 
-FIXTURE_TEST(a_full_listener_pauses_and_goes_on)
+GT_TEST_ON_ALL(a_full_listener_pauses_and_goes_on)
 {
     enum { PEERS = 30, ROOM = 4 };
     struct fixture f;
@@ -50,7 +50,7 @@ FIXTURE_TEST(a_full_listener_pauses_and_goes_on)
     end(&f);
 }
 
-FIXTURE_TEST(closing_serves_what_the_system_has_queued)
+GT_TEST_ON_ALL(closing_serves_what_the_system_has_queued)
 {
     enum { PEERS = 20 };
     struct fixture f;
@@ -89,7 +89,7 @@ static void connect_another(struct fixture *f, struct gori_session *session)
 }
 
 /* A client that connects as fast as the listener accepts does not keep it from closing. */
-FIXTURE_TEST(closing_ends_whoever_still_connects)
+GT_TEST_ON_ALL(closing_ends_whoever_still_connects)
 {
     struct fixture f;
     begin(&f, &(struct fixture_config){.engine = engine, .backlog = QUEUE});

@@ -8,11 +8,12 @@
 #include <gori/runtime.h>
 #include <pthread.h>
 #include <signal.h>
-#include <sys/socket.h>
 
 #include "base/atomic.h"
 #include "base/fault_alloc.h"
+#include "lib/client.h"
 #include "lib/test.h"
+#include "os/os.h"
 
 struct stage {
     struct gi_fault_alloc memory;
@@ -138,21 +139,15 @@ static void stage_close(struct stage *stage)
 
 static int dial(const struct stage *stage)
 {
-    int family = gori_addr_family(&stage->addr) == GORI_ADDR_UNIX ? AF_UNIX : AF_INET;
-    int client = socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    GT_CHECK(client >= 0);
-    GT_EQUAL(connect(client, (const struct sockaddr *)(const void *)stage->addr.as.native,
-                     stage->addr.size),
-             0);
-    return client;
+    return gt_dial(&stage->addr);
 }
 
 static void ask(int client)
 {
     char byte = 'q';
-    GT_EQUAL(send(client, &byte, 1, MSG_NOSIGNAL), 1);
+    GT_EQUAL(gt_client_send(client, &byte, 1), 1);
     byte = 0;
-    GT_EQUAL(recv(client, &byte, 1, 0), 1);
+    GT_EQUAL(gt_client_recv(client, &byte, 1), 1);
     GT_EQUAL(byte, 'q');
 }
 
@@ -172,8 +167,8 @@ static void serve_all(const char *where, uint32_t workers)
     gori_runtime_stop(stage.runtime);
     for (int i = 0; i < CLIENTS; i++) {
         char byte;
-        GT_EQUAL(recv(clients[i], &byte, 1, 0), 0); /* an orderly end for each */
-        close(clients[i]);
+        GT_EQUAL(gt_client_recv(clients[i], &byte, 1), 0); /* an orderly end for each */
+        gt_hang_up(clients[i]);
     }
     stage_close(&stage);
     for (uint32_t i = 0; i < workers; i++) {
@@ -195,6 +190,9 @@ GT_TEST(workers_share_a_port)
 GT_TEST(workers_share_a_unix_path)
 {
     char where[80];
+    if (!gt_has_unix_sockets()) {
+        GT_SKIP("no UNIX paths as addresses");
+    }
     snprintf(where, sizeof(where), "unix:/tmp/gori-runtime-%d.sock", (int)getpid());
     serve_all(where, 2);
     GT_CHECK(access(where + 5, F_OK) != 0);
@@ -211,8 +209,8 @@ static int flood(const struct stage *stage)
 {
     int client = dial(stage);
     char byte = FLOOD;
-    GT_EQUAL(send(client, &byte, 1, MSG_NOSIGNAL), 1);
-    GT_EQUAL(recv(client, &byte, 1, 0), 1);
+    GT_EQUAL(gt_client_send(client, &byte, 1), 1);
+    GT_EQUAL(gt_client_recv(client, &byte, 1), 1);
     return client;
 }
 
@@ -225,7 +223,7 @@ GT_TEST(a_drain_ends_at_its_deadline)
     gori_runtime_stop(stage.runtime);
     stage_close(&stage);
     GT_EQUAL(gi_atomic_u32_load(&stage.closed, GI_RELAXED), 1);
-    close(client);
+    gt_hang_up(client);
 }
 
 GT_TEST(a_second_stop_ends_at_once)
@@ -238,7 +236,7 @@ GT_TEST(a_second_stop_ends_at_once)
     gori_runtime_stop(stage.runtime);
     stage_close(&stage);
     GT_EQUAL(gi_atomic_u32_load(&stage.closed, GI_RELAXED), 1);
-    close(client);
+    gt_hang_up(client);
 }
 
 static int refuse(struct gori_runtime *runtime, uint32_t worker, struct gori_loop *loop)
@@ -278,7 +276,8 @@ GT_TEST(a_port_that_is_taken_is_an_error_unless_it_is_to_be_shared)
     GT_EQUAL(gori_runtime_listen(first, &listener, &listener.addr), 0);
     GT_EQUAL(gori_runtime_listen(second, &listener, NULL), GORI_EADDRINUSE);
     listener.reuse_port = true;
-    GT_EQUAL(gori_runtime_listen(second, &listener, NULL), 0);
+    int result = gori_runtime_listen(second, &listener, NULL);
+    GT_CHECK(result == 0 || (result == GORI_ENOTSUP && !gi_os_balances_ports()));
     gori_runtime_destroy(second);
     gori_runtime_destroy(first);
 }
@@ -301,6 +300,8 @@ GT_TEST(what_cannot_be_listened_on_is_an_error_at_once)
     gori_runtime_destroy(NULL);
 }
 
+/* Elsewhere the system says it otherwise: tests/wine/echo.py. */
+#if __has_include(<sys/wait.h>)
 GT_TEST(sigterm_drains_and_a_second_one_ends_at_once)
 {
     static struct stage stage;
@@ -310,19 +311,14 @@ GT_TEST(sigterm_drains_and_a_second_one_ends_at_once)
     int client = flood(&stage);
     /* A client was served, so the handlers are in place. */
     GT_EQUAL(pthread_kill(stage.thread, SIGTERM), 0);
-    char byte;
-    int quick = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     /* The listeners end: from then on connects are refused, and the drain has begun. */
-    while (connect(quick, (const struct sockaddr *)(const void *)stage.addr.as.native,
-                   stage.addr.size) == 0) {
-        (void)recv(quick, &byte, 1, 0);
-        close(quick);
-        quick = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    for (int quick; (quick = gt_dial_if_open(&stage.addr)) >= 0; gt_hang_up(quick)) {
+        char byte;
+        (void)gt_client_recv(quick, &byte, 1);
     }
     GT_EQUAL(pthread_kill(stage.thread, SIGINT), 0);
     stage_close(&stage);
-    close(quick);
-    close(client);
+    gt_hang_up(client);
 }
 
 GT_TEST(a_stop_before_the_run_is_not_lost)
@@ -351,5 +347,6 @@ GT_TEST(a_signal_before_the_run_is_not_lost)
     GT_EQUAL(gori_runtime_run(runtime), 0);
     gori_runtime_destroy(runtime);
 }
+#endif
 
 GT_MAIN()

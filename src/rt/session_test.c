@@ -9,8 +9,7 @@
 #include <lib/session_fixture.h>
 #include <lib/system.h>
 
-/* The body of a test follows; it runs once per engine. */
-#define SESSION_TEST FIXTURE_TEST
+#define SESSION_TEST GT_TEST_ON_ALL
 
 static size_t echo(struct fixture *f, struct gori_session *session, struct gori_slice bytes)
 {

@@ -11,39 +11,12 @@
 #include <gori/listener.h>
 #include <gori/loop.h>
 #include <gori/session.h>
+#include <lib/engines.h>
 #include <lib/peer.h>
 #include <lib/test.h>
 
 #include "base/fault_alloc.h"
 #include "engine/sim/sim.h"
-
-/** FIXTURE_TEST(name) { uses `engine` } is a test for the simulator and each engine of the system. */
-#if __has_include(<sys/epoll.h>)
-#define FIXTURE_TEST_SYSTEM(name)                                                                  \
-    GT_TEST(name##_epoll)                                                                          \
-    {                                                                                              \
-        name("epoll");                                                                             \
-    }                                                                                              \
-    GT_TEST(name##_io_uring)                                                                       \
-    {                                                                                              \
-        name("io_uring");                                                                          \
-    }
-#else
-#define FIXTURE_TEST_SYSTEM(name)                                                                  \
-    GT_TEST(name##_iocp)                                                                           \
-    {                                                                                              \
-        name("iocp");                                                                              \
-    }
-#endif
-
-#define FIXTURE_TEST(name)                                                                         \
-    static void name(const char *engine);                                                          \
-    GT_TEST(name##_sim)                                                                            \
-    {                                                                                              \
-        name("sim");                                                                               \
-    }                                                                                              \
-    FIXTURE_TEST_SYSTEM(name)                                                                      \
-    static void name(const char *engine)
 
 enum { FIXTURE_BYTES_MAX = 8 << 20, FIXTURE_TURNS_MAX = 4000, FIXTURE_SESSIONS_MAX = 64 };
 
