@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Job queues on threads: serial, in order, bounded; destroyed in every state; run although their
- * worker is busy.  Waiting is always for a condition; what never comes ends in the time limit.
+ * worker is busy; their timers.  Waiting is always for a condition; what never comes ends in the
+ * time limit.
  */
 #include <gori/error.h>
 #include <gori/job_queue.h>
 #include <gori/job_scheduler.h>
+#include <gori/loop.h>
 #include <pthread.h>
+#include <sched.h>
 
 #include "base/atomic.h"
 #include "base/fault_alloc.h"
@@ -467,6 +470,101 @@ GT_TEST(job_queue_behind_a_stuck_worker_is_taken_by_another)
     close_scheduler(&memory, scheduler);
 }
 
+/* Timers on threads ------------------------------------------------------------------------ */
+
+/* A timer whose queue is held up by a gate and full. */
+struct metronome {
+    struct gate gate;
+    struct gori_job_queue *queue;
+    struct gori_job_timer *timer;
+    gori_time started;
+    gori_time period;
+    struct counter calls;
+    uint64_t ticks;
+};
+
+static void note_ticks(struct gori_job_timer *timer, uint64_t ticks)
+{
+    struct metronome *metronome = gori_job_timer_user(timer);
+    metronome->ticks += ticks;
+    GT_CHECK(ticks > 0);
+    GT_CHECK(gi_os_now() - metronome->started >= metronome->ticks * metronome->period);
+    counter_add(&metronome->calls, 1);
+}
+
+static void metronome_open(struct metronome *metronome, struct gori_job_scheduler *scheduler)
+{
+    struct gori_job_queue_config config = {.jobs_max = 1};
+    gate_init(&metronome->gate);
+    counter_init(&metronome->calls);
+    metronome->ticks = 0;
+    metronome->period = GORI_MILLISECONDS;
+    GT_EQUAL(gori_job_queue_create(scheduler, &config, &metronome->queue), 0);
+    GT_EQUAL(gori_job_timer_create(metronome->queue, note_ticks, metronome, &metronome->timer), 0);
+    GT_EQUAL(gori_job_queue_push(metronome->queue, &metronome->gate.job), 0);
+    counter_wait(&metronome->gate.entered, 1);
+}
+
+/* Its job waits behind the gate, beyond the limit of the queue. */
+static void wait_until_due(struct metronome *metronome)
+{
+    while (gori_job_queue_count(metronome->queue) < 2) {
+        (void)sched_yield();
+    }
+}
+
+GT_TEST(job_timer_of_threads_is_late_on_a_full_queue_and_not_lost)
+{
+    static struct metronome metronome;
+    struct gi_fault_alloc memory;
+    struct fate fate;
+    fate_init(&fate);
+    struct gori_job refused = fate_job(&fate);
+    struct gori_job_scheduler *scheduler = open_scheduler(&memory, 1);
+    metronome_open(&metronome, scheduler);
+    metronome.started = gi_os_now();
+    gori_job_timer_start_periodic(metronome.timer, metronome.period);
+    wait_until_due(&metronome);
+    while (gi_os_now() - metronome.started < 5 * metronome.period) {
+        (void)sched_yield();
+    }
+    GT_EQUAL(gori_job_queue_count(metronome.queue), 2); /* one call, however many ticks */
+    GT_EQUAL(gori_job_queue_push(metronome.queue, &refused), GORI_ELIMIT);
+    counter_add(&metronome.gate.open, 1);
+    counter_wait(&metronome.calls, 3);
+    gori_job_timer_destroy(metronome.timer);
+    gori_job_queue_destroy(metronome.queue);
+    close_scheduler(&memory, scheduler);
+}
+
+/* Stopped when its job is on its way already: that finds no tick.  Started again, it fires once. */
+GT_TEST(job_timer_of_threads_forgets_what_was_due_when_it_is_stopped)
+{
+    static struct metronome metronome;
+    struct gi_fault_alloc memory;
+    struct gori_job_scheduler *scheduler = open_scheduler(&memory, 1);
+    metronome_open(&metronome, scheduler);
+    metronome.started = gi_os_now();
+    gori_job_timer_start_periodic(metronome.timer, metronome.period);
+    wait_until_due(&metronome);
+    gori_job_timer_stop(metronome.timer);
+    counter_add(&metronome.gate.open, 1);
+    while (gori_job_queue_count(metronome.queue) > 0) {
+        (void)sched_yield();
+    }
+    GT_EQUAL(counter_read(&metronome.calls), 0);
+    metronome.started = gi_os_now();
+    gori_job_timer_start(metronome.timer, metronome.period);
+    counter_wait(&metronome.calls, 1);
+    GT_EQUAL(metronome.ticks, 1);
+    gori_job_queue_destroy(metronome.queue);
+    gori_job_scheduler_destroy(scheduler);
+    gori_job_timer_start(metronome.timer, 0); /* nobody is there: it never fires */
+    gori_job_timer_destroy(metronome.timer);
+    gi_fault_alloc_fini(&memory);
+    GT_EQUAL(metronome.ticks, 1);
+}
+
 /* Reports ---------------------------------------------------------------------------------- */
 
 struct reports {
@@ -560,7 +658,7 @@ static void tick(struct gori_job_timer *timer, uint64_t ticks)
     (void)ticks;
 }
 
-static int use_everything(const struct gori_allocator *allocator)
+static int use_everything(const struct gori_allocator *allocator, struct gori_loop *loop)
 {
     const struct gori_job_scheduler_config config = {.allocator = allocator, .threads = 2};
     struct gori_job_scheduler *scheduler = NULL;
@@ -573,6 +671,12 @@ static int use_everything(const struct gori_allocator *allocator)
     if (result >= 0) {
         result = gori_job_timer_create(queue, tick, NULL, &timer);
     }
+    if (result >= 0) {
+        result = gori_job_scheduler_attach(scheduler, loop);
+    }
+    if (result >= 0) {
+        gori_job_scheduler_detach(scheduler, loop);
+    }
     gori_job_timer_destroy(timer);
     gori_job_queue_destroy(queue);
     gori_job_scheduler_destroy(scheduler);
@@ -581,14 +685,17 @@ static int use_everything(const struct gori_allocator *allocator)
 
 GT_TEST(jobs_survive_every_failed_allocation)
 {
+    struct gori_loop *loop;
+    GT_EQUAL(gori_loop_create(NULL, &loop), 0);
     for (uint64_t n = 1;; n++) {
         struct gi_fault_alloc memory;
         gi_fault_alloc_init(&memory, NULL);
         gi_fault_alloc_fail_once(&memory, n);
-        int result = use_everything(&memory.allocator);
+        int result = use_everything(&memory.allocator, loop);
         gi_fault_alloc_fini(&memory);
         if (result == 0) {
-            GT_CHECK(n > 4);
+            GT_CHECK(n > 5);
+            gori_loop_destroy(loop);
             return;
         }
         GT_EQUAL(result, GORI_ENOMEM);
