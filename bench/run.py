@@ -207,7 +207,7 @@ def run_models(options: argparse.Namespace) -> bool:
         runs.append(rounds.run_case(generator, scenario, scenario.cases[0], settings))
         found = result.result_json(scenario, runs, where, settings)
         print("\n".join(report.case_lines(found, found["cases"][-1])), flush=True)
-    print("\n".join(caveats(cpus)))
+    print("\n".join(["", *result.growth(found), *caveats(cpus)]))
     keep(found, options)
     return not any(run.errors(name) for run in runs for name in run.reports)
 

@@ -6,19 +6,23 @@ from __future__ import annotations
 from xml.sax.saxutils import escape
 
 from .processes import Failure
+from .scenarios import MODELS_BASELINE
 
-WIDTH, LABEL, RIGHT = 760, 150, 120
+WIDTH, RIGHT = 760, 120
+LABEL_LEAST, CHARACTER = 150, 7.2  # a system's sans-serif is about as wide as this on average
 BAR, GAP, HEADING, TOP = 18, 6, 34, 56
 INK, OWN, OTHER, GRID = "#222", "#0b6e4f", "#9aa5b1", "#ddd"
+OURS = ("gori", MODELS_BASELINE)  # how the names of our own begin
 STYLE = ('font-family="system-ui, sans-serif" '
          'font-size="13" fill="#222"')
 
 
 class Canvas:
-    """Elements in the order in which they are painted."""
+    """Elements in the order in which they are painted; names end where `label` is."""
 
-    def __init__(self) -> None:
+    def __init__(self, names: list[str]) -> None:
         self.elements: list[str] = []
+        self.label = max(LABEL_LEAST, 16 + CHARACTER * max(map(len, names)))
 
     def text(self, x: float, y: float, content: str, more: str = "") -> None:
         self.elements.append(f'<text x="{x:.1f}" y="{y:.1f}" {more}>{escape(content)}</text>')
@@ -45,16 +49,16 @@ def plain_verdicts(case: dict) -> list[dict]:
 def draw_case(canvas: Canvas, case: dict, top: float, scale: float) -> float:
     """Paints one group of bars and returns where it ends."""
     canvas.text(8, top + 16, case["name"], 'font-weight="600"')
-    y = top + HEADING - 8
+    y, label = top + HEADING - 8, canvas.label
     for verdict in plain_verdicts(case):
         ratio = verdict["ratio"]
-        colour = OWN if verdict["subject"].startswith("gori") else OTHER
+        colour = OWN if verdict["subject"].startswith(OURS) else OTHER
         middle = y + BAR / 2
-        canvas.text(LABEL - 8, middle + 4, verdict["subject"], 'text-anchor="end"')
-        canvas.bar(LABEL, y, ratio["median"] * scale, colour)
-        canvas.line(LABEL + ratio["low"] * scale, middle,
-                    LABEL + ratio["high"] * scale, middle, INK)
-        canvas.text(LABEL + max(ratio["high"], ratio["median"]) * scale + 6, middle + 4,
+        canvas.text(label - 8, middle + 4, verdict["subject"], 'text-anchor="end"')
+        canvas.bar(label, y, ratio["median"] * scale, colour)
+        canvas.line(label + ratio["low"] * scale, middle,
+                    label + ratio["high"] * scale, middle, INK)
+        canvas.text(label + max(ratio["high"], ratio["median"]) * scale + 6, middle + 4,
                     f"{ratio['median']:.2f}")
         y += BAR + GAP
     return y + GAP
@@ -66,8 +70,9 @@ def ratios(result: dict) -> str:
     if not cases:
         raise Failure("the result has no ratios to draw")
     most = max(verdict["ratio"]["high"] for case in cases for verdict in plain_verdicts(case))
-    scale = (WIDTH - LABEL - RIGHT) / max(most, 1.0)
-    canvas = Canvas()
+    canvas = Canvas([verdict["subject"] for case in cases for verdict in plain_verdicts(case)])
+    scale = (WIDTH - canvas.label - RIGHT) / max(most, 1.0)
+    one = canvas.label + scale
     place = result["environment"]
     canvas.text(8, 22, f"{result['scenario']}: CPU of the server per request, ratio to "
                 f"{result['baseline']} (less is better)", 'font-weight="600" font-size="15"')
@@ -76,6 +81,6 @@ def ratios(result: dict) -> str:
     bottom: float = TOP
     for case in cases:
         bottom = draw_case(canvas, case, bottom, scale)
-    canvas.elements.insert(2, f'<line x1="{LABEL + scale:.1f}" y1="{TOP}" x2="{LABEL + scale:.1f}" '
+    canvas.elements.insert(2, f'<line x1="{one:.1f}" y1="{TOP}" x2="{one:.1f}" '
                            f'y2="{bottom - GAP:.1f}" stroke="{GRID}" stroke-width="2"/>')
     return canvas.document(bottom + 4)

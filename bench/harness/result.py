@@ -12,7 +12,7 @@ from .environment import differences
 from .figures import Spread, median
 from .processes import Failure
 from .rounds import CaseRun, verdicts
-from .scenarios import Scenario
+from .scenarios import OVERSUBSCRIBED, Scenario
 from .settings import Settings
 
 FORMAT = "gori-bench/1"
@@ -100,6 +100,22 @@ def ratio_to_baseline(case: dict, name: str) -> float | None:
         if verdict["subject"] == name and verdict["target"] is None:
             return verdict["ratio"]["median"]
     return None
+
+
+def growth(result: dict) -> list[str]:
+    """For each contestant but the baseline: whether its ratio grows from case to case, as long as
+    there is a CPU for each worker."""
+    cases = [case for case in result["cases"] if not case["name"].endswith(OVERSUBSCRIBED)]
+    lines = []
+    for entry in cases[0]["contestants"] if len(cases) > 1 else []:
+        found = [ratio_to_baseline(case, entry["name"]) for case in cases]
+        if entry["name"] == result["baseline"] or None in found:
+            continue
+        grows = all(after > before for before, after in zip(found, found[1:]))
+        steps = ", ".join(f"{ratio:.3f} ({case['name']})" for ratio, case in zip(found, cases))
+        lines.append(f"{entry['name']} to {result['baseline']}: {steps}; wanted: growing; "
+                     + ("ok" if grows else "miss"))
+    return lines
 
 
 def compare(one: dict, other: dict) -> list[str]:

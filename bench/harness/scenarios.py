@@ -55,16 +55,22 @@ ECHO_TARGETS = (
     Target("gori epoll", "libuv", 0.90),
 )
 
-MODELS_BASELINE = "per core"
+MODELS_BASELINE, OVERSUBSCRIBED = "per core", ", oversubscribed"
+
+
+def models_case(workers: int, cpus: int) -> str:
+    return (f"{workers} worker" + ("" if workers == 1 else "s")
+            + (OVERSUBSCRIBED if workers > cpus else ""))
 
 
 def models(folder: Path, connections: int, workers: int, cpus: int) -> Scenario:
     """The same server in three models: what sharing between its threads costs."""
-    name = f"{workers} worker" + ("" if workers == 1 else "s")
-    if workers > cpus:
-        name += ", oversubscribed"
-    return Scenario("models", MODELS_BASELINE, contestants.models(folder),
-                    [Case(name, Work("echo", connections, ("--pace", "step")))])
+    entries = contestants.models(folder)
+    shared = tuple(models_case(count, cpus) for count in range(2, workers + 1))
+    targets = [Target(MODELS_BASELINE, entry.name, 1.0, shared) for entry in entries
+               if shared and entry.name != MODELS_BASELINE]
+    case = Case(models_case(workers, cpus), Work("echo", connections, ("--pace", "step")))
+    return Scenario("models", MODELS_BASELINE, entries, [case], targets)
 
 
 SMALL, LARGE, PIPELINED = "1 KiB", "64 KiB", "1 KiB, 16 pipelined"

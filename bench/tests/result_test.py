@@ -71,6 +71,36 @@ class Form(unittest.TestCase):
         self.assertTrue(picture.startswith("<svg"))
         self.assertIn("gori epoll", picture)
 
+    def test_draws_long_names_whole(self):
+        name = "a contestant with a name of forty letters"
+        canvas = chart.Canvas(["short", name])
+        self.assertGreaterEqual(canvas.label, 7 * len(name))
+
+
+class Models(unittest.TestCase):
+    def ratios(self, *found):
+        cases = [{"name": f"{workers} workers", "contestants": [{"name": "per core"},
+                                                               {"name": "mutex"}],
+                  "verdicts": [{"subject": "mutex", "target": None, "ratio": {"median": ratio}}]}
+                 for workers, ratio in enumerate(found, 1)]
+        return result.growth({"baseline": "per core", "cases": cases})
+
+    def test_a_ratio_that_grows_is_said_to(self):
+        self.assertEqual(self.ratios(1.0, 1.2, 1.5),
+                         ["mutex to per core: 1.000 (1 workers), 1.200 (2 workers), "
+                          "1.500 (3 workers); wanted: growing; ok"])
+        self.assertIn("miss", self.ratios(1.0, 1.5, 1.5)[0])
+        self.assertEqual(self.ratios(1.0), [])
+
+    def test_sharing_is_judged_when_there_is_somebody_to_share_with(self):
+        self.assertEqual(scenarios.models(Path("/bin"), 1, 1, 2).targets, [])
+        scenario = scenarios.models(Path("/bin"), 1, 4, 2)
+        judged = [(target.subject, target.ratio) for target in scenario.targets
+                  if target.covers(scenario.cases[0])]
+        self.assertEqual(judged, [("per core", 1.0)] * 2)
+        alone = scenarios.models(Path("/bin"), 1, 1, 2).cases[0]
+        self.assertFalse(any(target.covers(alone) for target in scenario.targets))
+
 
 class Comparison(unittest.TestCase):
     def compare(self, one, other):

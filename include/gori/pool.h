@@ -78,9 +78,8 @@ GORI_API void gori_pool_destroy(struct gori_pool *pool);
  * Hands work to the pool.
  * Thread: the loop's.  Memory: the work is the pool's until `on_done` or `on_orphan` is called.
  * Errors: GORI_EINVAL (no `run` or no `on_done`), GORI_EBUSY (it is on its way already),
- * GORI_ELIMIT
- * (`works_max` wait), GORI_ECLOSED (pool or loop ends), GORI_EAGAIN, GORI_ENOMEM (no thread could
- * be started, and there is none); the work is then still the caller's.
+ * GORI_ELIMIT (`works_max` wait), GORI_ECLOSED (pool or loop ends), GORI_EAGAIN, GORI_ENOMEM (no
+ * thread could be started, and there is none); the work is then still the caller's.
  */
 GORI_API GORI_MUST_USE int gori_pool_submit(struct gori_pool *pool, struct gori_loop *loop,
                                             struct gori_work *work);
