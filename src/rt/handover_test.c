@@ -12,7 +12,6 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 
 #include "base/atomic.h"
 #include "base/list.h"
