@@ -53,6 +53,7 @@ struct gi_engine;
 struct gi_os_place;
 struct gi_watch_record;
 struct gi_watcher;
+struct gi_os_signal_watch;
 
 /** What an engine is made of. */
 struct gi_engine_config {
@@ -117,6 +118,12 @@ struct gi_event_calls {
     /* Another name of the same source, that is closed by itself. */
     int (*duplicate)(struct gi_engine *engine, gori_native source, gori_native *ret_source);
     void (*close)(struct gi_engine *engine, gori_native source);
+    /* As the functions of os/signal.h, of the process that the engine lives in. */
+    int (*signals_open)(struct gi_engine *engine, struct gi_os_signal_watch *watch);
+    void (*signals_close)(struct gi_engine *engine, struct gi_os_signal_watch *watch);
+    int (*signals_add)(struct gi_engine *engine, struct gi_os_signal_watch *watch, int number);
+    void (*signals_remove)(struct gi_engine *engine, struct gi_os_signal_watch *watch, int number);
+    uint64_t (*signals_take)(struct gi_engine *engine, struct gi_os_signal_watch *watch);
 };
 
 /**

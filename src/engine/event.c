@@ -6,6 +6,7 @@
 #include "os/event.h"
 
 #include "engine/engine.h"
+#include "os/signal.h"
 
 static int duplicate(struct gi_engine *engine, gori_native source, gori_native *ret_source)
 {
@@ -24,7 +25,42 @@ static void close_source(struct gi_engine *engine, gori_native source)
     gi_os_event_close((int)source);
 }
 
+static int signals_open(struct gi_engine *engine, struct gi_os_signal_watch *watch)
+{
+    (void)engine;
+    return gi_os_signal_watch_open(watch);
+}
+
+static void signals_close(struct gi_engine *engine, struct gi_os_signal_watch *watch)
+{
+    (void)engine;
+    gi_os_signal_watch_close(watch);
+}
+
+static int signals_add(struct gi_engine *engine, struct gi_os_signal_watch *watch, int number)
+{
+    (void)engine;
+    return gi_os_signal_watch_add(watch, number);
+}
+
+static void signals_remove(struct gi_engine *engine, struct gi_os_signal_watch *watch, int number)
+{
+    (void)engine;
+    gi_os_signal_watch_remove(watch, number);
+}
+
+static uint64_t signals_take(struct gi_engine *engine, struct gi_os_signal_watch *watch)
+{
+    (void)engine;
+    return gi_os_signal_watch_take(watch);
+}
+
 const struct gi_event_calls gi_system_events = {
     .duplicate = duplicate,
     .close = close_source,
+    .signals_open = signals_open,
+    .signals_close = signals_close,
+    .signals_add = signals_add,
+    .signals_remove = signals_remove,
+    .signals_take = signals_take,
 };

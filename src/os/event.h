@@ -13,4 +13,7 @@ int gi_os_event_duplicate(int source, int *ret_source);
 
 void gi_os_event_close(int source);
 
+/** Blocks the thread until a source is ready.  For threads that have no loop. */
+int gi_os_event_wait(int source);
+
 #endif

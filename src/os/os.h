@@ -13,6 +13,9 @@
 #include <gori/file.h>
 #include <stdbool.h>
 
+#include "base/atomic.h"
+#include "os/signal.h"
+
 /** The GORI_E… value of an errno; unknown ones are GORI_EUNKNOWN.  0 is 0. */
 int gi_os_error(int system_error);
 
@@ -172,14 +175,14 @@ void gi_os_limits_raise(void);
 
 /* Signals (signals.c) -------------------------------------------------------------------- */
 
-/** Waits for SIGTERM, SIGINT or gi_os_signals_interrupt. */
+/** Waits for what asks a program to end (SIGTERM and SIGINT), or for gi_os_signals_interrupt. */
 struct gi_os_signals {
-    int signal_fd;
-    int interrupt_fd;
-    uint64_t saved_mask[16];
+    struct gi_os_signal_watch watch;
+    uint64_t came; /* a set, of what was taken and is not told yet */
+    struct gi_atomic_bool is_interrupted;
 };
 
-/** Blocks both signals in the calling thread, and in all that it starts; ignores SIGPIPE. */
+/** From now on neither ends the process; ignores SIGPIPE. */
 int gi_os_signals_open(struct gi_os_signals *signals);
 void gi_os_signals_close(struct gi_os_signals *signals);
 

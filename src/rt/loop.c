@@ -20,6 +20,7 @@
 #include "base/list.h"
 #include "os/os.h"
 #include "rt/job.h"
+#include "rt/signal.h"
 
 enum {
     BUFFER_BYTES = 4096,
@@ -365,6 +366,7 @@ void gori_loop_destroy(struct gori_loop *loop)
     gi_watch_end_all(loop);
     gi_listener_end_all(loop);
     gi_session_close_all(loop);
+    gi_signals_stop_all(loop);
     close_handles(loop);
     while (!gi_list_is_empty(&loop->all_handles) || gi_id_table_count(&loop->sessions) != 0) {
         /* An engine that fails here cannot promise that the kernel is done with our memory. */
@@ -374,6 +376,7 @@ void gori_loop_destroy(struct gori_loop *loop)
     gi_session_reap_all(loop);
     gi_watch_fini(loop);
     wait_for_callers(loop);
+    gi_signals_free(loop);
     loop->engine->impl->destroy(loop->engine);
     gi_buffers_fini(&loop->buffers);
     gi_session_store_fini(&loop->session_store);

@@ -46,6 +46,7 @@
 
 struct gi_job_worker;
 struct gi_watch_store;
+struct gi_signals;
 
 struct gori_loop {
     struct gi_engine *engine;
@@ -63,6 +64,7 @@ struct gori_loop {
     struct gori_link works;           /* submitted to a pool and not yet done (blocking_pool.c) */
     struct gori_link all_handles;     /* attached and not yet closed, those of sessions too */
     struct gori_mailbox_node *tasks;  /* taken from the mailbox and not yet run */
+    struct gi_signals *signals;       /* from the first watcher of a signal on (signal.c) */
     struct gi_job_worker *job_worker; /* of the scheduler it is attached to (rt/job.h), or NULL */
     struct gi_watch_store *watches;   /* of files (watch.c); NULL until the first */
     void *memory;                     /* what the allocator gave: it is not aligned as we are */

@@ -27,6 +27,9 @@ void gt_event_open(struct gt_event *event);
 void gt_event_set(const struct gt_event *event, bool is_ready);
 void gt_event_close(const struct gt_event *event);
 
+/** Sends this process a signal; false where that cannot be done without hitting others. */
+bool gt_raise(int number);
+
 /** An open file with that content and no name that stays, for struct gori_file_range. */
 int gt_make_file(const void *data, size_t size);
 void gt_close_file(int file);

@@ -51,6 +51,12 @@ void gt_event_close(const struct gt_event *event)
     close((int)event->other);
 }
 
+bool gt_raise(int number)
+{
+    GT_EQUAL(kill(getpid(), number), 0);
+    return true;
+}
+
 int gt_make_file(const void *data, size_t size)
 {
     char path[] = "/tmp/gori-test-XXXXXX";

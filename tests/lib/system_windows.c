@@ -69,6 +69,13 @@ void gt_event_close(const struct gt_event *event)
     GT_CHECK(CloseHandle((HANDLE)event->native));
 }
 
+/* Control events go to all processes of a console. */
+bool gt_raise(int number)
+{
+    (void)number;
+    return false;
+}
+
 static HANDLE make_named(const char *path, DWORD flags, const void *data, size_t size)
 {
     HANDLE file = CreateFileA(path, GENERIC_READ | GENERIC_WRITE | DELETE,

@@ -913,6 +913,11 @@ static void engine_wake(struct gi_engine *base)
     gi_sim_trace(engine->sim, "wake", 0, 0, 0);
 }
 
+struct gi_sim *gi_sim_of(struct gi_engine *base)
+{
+    return self(base)->sim;
+}
+
 void gi_sim_engine_dump(const struct gori_link *link)
 {
     const struct sim_engine *engine = gori_container_of(link, const struct sim_engine, link);
@@ -986,16 +991,6 @@ static const struct gi_socket_calls sim_sockets = {
     .close = socket_close,
 };
 
-static int source_duplicate(struct gi_engine *engine, gori_native source, gori_native *ret_source)
-{
-    return gi_sim_source_duplicate(self(engine)->sim, engine, source, ret_source);
-}
-
-static const struct gi_event_calls sim_events = {
-    .duplicate = source_duplicate,
-    .close = socket_close,
-};
-
 static int watch_create(struct gi_engine *engine, const struct gori_allocator *allocator,
                         struct gi_watcher **ret_watcher)
 {
@@ -1020,7 +1015,7 @@ static const struct gi_watch_calls sim_watches = {
 const struct gi_engine_impl gi_engine_sim = {
     .name = "sim",
     .sockets = &sim_sockets,
-    .events = &sim_events,
+    .events = &gi_sim_events,
     .watches = &sim_watches,
     .create = engine_create,
     .destroy = engine_destroy,

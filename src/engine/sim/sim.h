@@ -209,5 +209,10 @@ void gi_sim_file_write(struct gi_sim *sim, const char *path);     /* makes it if
 int gi_sim_file_touch(struct gi_sim *sim, const char *path);      /* attributes */
 int gi_sim_file_remove(struct gi_sim *sim, const char *path);     /* or a directory */
 int gi_sim_file_rename(struct gi_sim *sim, const char *from, const char *to);
+/**
+ * A signal for the process that all loops of the world are in.  Result: whether anybody hears of
+ * it; when nobody does, a real one would take its default action.
+ */
+bool gi_sim_raise(struct gi_sim *sim, int number);
 
 #endif

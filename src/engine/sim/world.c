@@ -66,6 +66,7 @@ int gi_sim_create(const struct gori_allocator *allocator, const struct gi_sim_co
     gi_list_init(&sim->watchers);
     gi_list_init(&sim->engines);
     gi_list_init(&sim->actors);
+    gi_list_init(&sim->signal_watches);
     int status = gori_addr_parse("0.0.0.0:0", &sim->any_ipv4);
     GI_ASSERT(status == 0);
     status = gori_addr_parse("[::]:0", &sim->any_ipv6);

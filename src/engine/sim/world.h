@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The inside of a simulated world, for the files of this folder: world.c (clock, events, actors,
- * trace), network.c (sockets and connections), files.c (names that are watched), engine.c
- * (completions).
+ * trace), network.c (sockets and connections), files.c (names that are watched), events.c
+ * (signals), engine.c (completions).
  *
  * A connection has two ends; an end outlives its socket, as in TCP: what was written before a close
  * still arrives.  Bytes go from an end's `out` through the network into the other end's `in`, one
@@ -129,6 +129,8 @@ struct gi_sim {
     struct gori_link files;
     struct gori_link watchers;
     uint32_t watch_pair; /* of the latest rename */
+    /* its one process */
+    struct gori_link signal_watches; /* of struct gi_os_signal_watch */
     /* loops */
     struct gori_link engines; /* of struct sim_engine, by its link */
     struct gori_link actors;
@@ -154,7 +156,8 @@ void gi_sim_advance(struct gi_sim *sim, gori_time time);
 /** Runs what is due now. */
 void gi_sim_run_due(struct gi_sim *sim);
 
-/* Of engine.c, for the stepping and the dump. */
+/* Of engine.c, for the stepping and the dump, and for events.c. */
+struct gi_sim *gi_sim_of(struct gi_engine *engine);
 bool gi_sim_engine_has_work(struct gi_engine *engine);
 gori_time gi_sim_engine_next_time(struct gi_engine *engine);
 void gi_sim_engine_dump(const struct gori_link *link);
@@ -173,6 +176,8 @@ int gi_sim_watcher_add(struct gi_watcher *watcher, const char *directory, const 
 void gi_sim_watcher_remove(struct gi_watcher *watcher, struct gi_os_place *place);
 int gi_sim_watcher_next(struct gi_watcher *watcher, struct gi_watch_record *ret_record);
 void gi_sim_files_fini(struct gi_sim *sim);
+/* Of events.c. */
+extern const struct gi_event_calls gi_sim_events;
 
 /* Of network.c. */
 void gi_sim_network_dump(const struct gi_sim *sim);

@@ -24,3 +24,9 @@ void gi_os_event_close(int source)
 {
     (void)CloseHandle(gi_os_handle(source));
 }
+
+int gi_os_event_wait(int source)
+{
+    DWORD result = WaitForSingleObject(gi_os_handle(source), INFINITE);
+    return result == WAIT_OBJECT_0 ? 0 : gi_os_error((int)GetLastError());
+}
