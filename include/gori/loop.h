@@ -52,7 +52,7 @@ struct gori_loop_stats {
     uint64_t completions;        /* delivered */
     uint64_t tasks;              /* run */
     uint64_t timers;             /* fired */
-    uint64_t sessions_opened;    /* their on_open has run */
+    uint64_t sessions_opened;    /* their on_open has run, or they were adopted */
     uint64_t sessions_closed;    /* their on_close has run; a connect that failed never opened */
     uint64_t sessions_refused;   /* accepted, and closed for want of room or memory */
     uint64_t accept_pauses;      /* times a listener backed off: out of descriptors or memory */

@@ -17,6 +17,7 @@
 #include <gori/addr.h>
 #include <gori/base.h>
 #include <gori/block.h>
+#include <gori/op.h>
 #include <stdbool.h>
 
 #ifdef __cplusplus
@@ -112,6 +113,17 @@ GORI_API GORI_MUST_USE int gori_session_connect(struct gori_loop *loop,
                                                 const struct gori_session_events *events,
                                                 const struct gori_session_options *options,
                                                 void *user, struct gori_session **ret_session);
+
+/**
+ * Makes a session of a stream socket that is connected already: one that came from elsewhere, or
+ * the pipe to a child (gori_process_take_pipe).  It is open when this returns; `on_open` is not
+ * called.  Memory, errors: as gori_session_connect; on success the session owns `native`, on
+ * failure the caller still does.
+ */
+GORI_API GORI_MUST_USE int gori_session_adopt(struct gori_loop *loop, gori_native native,
+                                              const struct gori_session_events *events,
+                                              const struct gori_session_options *options,
+                                              void *user, struct gori_session **ret_session);
 
 /**
  * Sends a copy of `size` bytes.  What is produced in one turn leaves in one gathered send.

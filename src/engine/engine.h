@@ -45,6 +45,7 @@
 #include <gori/base.h>
 #include <gori/engine.h>
 #include <gori/op.h>
+#include <gori/process.h>
 #include <stdbool.h>
 
 #include "engine/buffers.h"
@@ -53,6 +54,7 @@ struct gi_engine;
 struct gi_os_place;
 struct gi_watch_record;
 struct gi_watcher;
+struct gi_os_process;
 struct gi_os_signal_watch;
 
 /** What an engine is made of. */
@@ -124,6 +126,14 @@ struct gi_event_calls {
     int (*signals_add)(struct gi_engine *engine, struct gi_os_signal_watch *watch, int number);
     void (*signals_remove)(struct gi_engine *engine, struct gi_os_signal_watch *watch, int number);
     uint64_t (*signals_take)(struct gi_engine *engine, struct gi_os_signal_watch *watch);
+    /* As the functions of os/process.h. */
+    int (*process_spawn)(struct gi_engine *engine, const struct gori_process_config *config,
+                         struct gi_os_process *process, gori_native ret_pipes[GORI_STDIO_COUNT]);
+    int (*process_take)(struct gi_engine *engine, struct gi_os_process *process,
+                        struct gori_exit *ret_exit);
+    int (*process_kill)(struct gi_engine *engine, struct gi_os_process *process, int number);
+    void (*process_end)(struct gi_engine *engine, struct gi_os_process *process);
+    void (*process_close)(struct gi_engine *engine, struct gi_os_process *process);
 };
 
 /**

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Connecting: from an address to a session in the state opening, and from there to open or to its
- * end.  What follows is like any session's, see session_life.c.
+ * end; and from a socket that is connected already to an open session.  What follows is like any
+ * session's, see session_life.c.
  *
  *  1. Either gori_session_connect succeeds and on_close will come, or it fails and there was never
  *     a session.  Where the socket existed already it is closed in silence (GI_SESSION_UNBORN).
@@ -73,6 +74,19 @@ static int start(struct gori_session *session, const struct gori_addr *addr)
     return 0;
 }
 
+static int find_class(struct gori_loop *loop, const struct gori_session_events *events,
+                      const struct gori_session_options *options,
+                      struct gi_session_class **ret_class)
+{
+    const struct gi_session_class_config config = {
+        .loop = loop,
+        .events = events,
+        .options = options,
+        .session_bytes = sizeof(struct gori_session),
+    };
+    return gi_session_class_find(&loop->session_store, &config, ret_class);
+}
+
 int gori_session_connect(struct gori_loop *loop, const struct gori_addr *addr,
                          const struct gori_session_events *events,
                          const struct gori_session_options *options, void *user,
@@ -84,14 +98,8 @@ int gori_session_connect(struct gori_loop *loop, const struct gori_addr *addr,
     if (gori_addr_family(addr) == GORI_ADDR_NONE) {
         return GORI_EINVAL;
     }
-    const struct gi_session_class_config config = {
-        .loop = loop,
-        .events = events,
-        .options = options,
-        .session_bytes = sizeof(struct gori_session),
-    };
     struct gi_session_class *class;
-    int result = gi_session_class_find(&loop->session_store, &config, &class);
+    int result = find_class(loop, events, options, &class);
     if (result < 0) {
         return result;
     }
@@ -104,5 +112,26 @@ int gori_session_connect(struct gori_loop *loop, const struct gori_addr *addr,
     if (result >= 0) {
         *ret_session = session;
     }
+    return result;
+}
+
+int gori_session_adopt(struct gori_loop *loop, gori_native native,
+                       const struct gori_session_events *events,
+                       const struct gori_session_options *options, void *user,
+                       struct gori_session **ret_session)
+{
+    if (!gi_loop_on_thread(loop)) {
+        return GORI_EWRONGTHREAD;
+    }
+    if (native == GORI_NATIVE_NONE) {
+        return GORI_EINVAL;
+    }
+    struct gi_session_class *class;
+    int result = find_class(loop, events, options, &class);
+    if (result < 0) {
+        return result;
+    }
+    result = gi_session_adopt(class, user, native, ret_session);
+    gi_session_class_unref(&loop->session_store, class);
     return result;
 }

@@ -62,7 +62,9 @@ void gi_session_discard(struct gori_session *session)
     gi_session_class_unref(&class->loop->session_store, class);
 }
 
-int gi_session_accept(struct gi_session_class *class, void *user, gori_native native)
+/* A session in the state opening that has its socket. */
+static int create_with(struct gi_session_class *class, void *user, gori_native native,
+                       struct gori_session **ret_session)
 {
     struct gori_session *session;
     int result = gi_session_create(class, user, &session);
@@ -74,7 +76,35 @@ int gi_session_accept(struct gi_session_class *class, void *user, gori_native na
         gi_session_discard(session);
         return result;
     }
-    gi_session_opened(session);
+    *ret_session = session;
+    return 0;
+}
+
+int gi_session_accept(struct gi_session_class *class, void *user, gori_native native)
+{
+    struct gori_session *session;
+    int result = create_with(class, user, native, &session);
+    if (result == 0) {
+        gi_session_opened(session);
+    }
+    return result;
+}
+
+int gi_session_adopt(struct gi_session_class *class, void *user, gori_native native,
+                     struct gori_session **ret_session)
+{
+    struct gori_session *session;
+    int result = create_with(class, user, native, &session);
+    if (result < 0) {
+        return result;
+    }
+    struct gi_engine *engine = class->loop->engine;
+    /* A socket that refuses the option works without it. */
+    (void)engine->impl->sockets->set_no_delay(engine, native, !class->options.delay);
+    gi_session_begin(session);
+    gi_session_start_timer(session);
+    gi_session_receive(session);
+    *ret_session = session;
     return 0;
 }
 

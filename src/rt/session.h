@@ -91,6 +91,10 @@ void gi_session_discard(struct gori_session *session);
 /** Makes an accepted socket a session and opens it.  On failure `native` is still the caller's. */
 GORI_MUST_USE int gi_session_accept(struct gi_session_class *class, void *user, gori_native native);
 
+/** As gori_session_adopt, of a class. */
+GORI_MUST_USE int gi_session_adopt(struct gi_session_class *class, void *user, gori_native native,
+                                   struct gori_session **ret_session);
+
 /** Frees the memory now, when nothing refers to it, or in step 7 (session_life.c). */
 void gi_session_reap(struct gori_session *session);
 
@@ -117,6 +121,9 @@ void gi_session_schedule_flush(struct gori_session *session);
 void gi_session_drop_sends(struct gori_session *session);
 
 /* session_life.c ------------------------------------------------------------------------- */
+
+/** From opening to open, and no more. */
+void gi_session_begin(struct gori_session *session);
 
 /** From opening to open: the callback, and receiving begins. */
 void gi_session_opened(struct gori_session *session);

@@ -129,7 +129,7 @@ void gi_session_flushed(struct gori_session *session)
     }
 }
 
-void gi_session_opened(struct gori_session *session)
+void gi_session_begin(struct gori_session *session)
 {
     GI_ASSERT(session->state == GI_SESSION_OPENING);
     struct gori_loop *loop = session->class->loop;
@@ -138,6 +138,11 @@ void gi_session_opened(struct gori_session *session)
     session->total_at = gi_add_saturated_u64(loop->now, session->class->options.total_timeout);
     session->flags |= GI_SESSION_OPENED;
     loop->stats.sessions_opened++;
+}
+
+void gi_session_opened(struct gori_session *session)
+{
+    gi_session_begin(session);
     if ((session->flags & GI_SESSION_CLOSE_OPENED) != 0) {
         gi_session_close_gracefully(session, GORI_CLOSE_LOCAL);
     }

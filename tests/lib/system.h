@@ -30,6 +30,27 @@ void gt_event_close(const struct gt_event *event);
 /** Sends this process a signal; false where that cannot be done without hitting others. */
 bool gt_raise(int number);
 
+/** The program child.c of the conformance suite. */
+const char *gt_child_program(void);
+
+/** Waits until a child has ended, and leaves it to be waited for; and waits for it. */
+void gt_wait_for_child(int64_t id);
+void gt_reap_child(int64_t id);
+
+/** Blocks and ignores some signals, as a program may that starts others; what it has open so far
+ * is not for children. */
+void gt_spoil_process(void);
+
+/** Whether two paths name one folder. */
+bool gt_is_same_folder(const char *one, const char *other);
+
+/** Leaves room for so many more descriptors; less than 0 for as many as before.  False where that
+ * cannot be done. */
+bool gt_limit_descriptors(int room);
+
+/** Bytes of a file from its beginning. */
+int gt_read_file(int file, void *data, size_t size);
+
 /** An open file with that content and no name that stays, for struct gori_file_range. */
 int gt_make_file(const void *data, size_t size);
 void gt_close_file(int file);

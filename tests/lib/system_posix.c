@@ -6,7 +6,10 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <signal.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 
 #include "lib/test.h"
 
@@ -55,6 +58,72 @@ bool gt_raise(int number)
 {
     GT_EQUAL(kill(getpid(), number), 0);
     return true;
+}
+
+const char *gt_child_program(void)
+{
+    const char *path = getenv("GORI_TEST_CHILD");
+    GT_CHECK(path != NULL);
+    return path;
+}
+
+void gt_wait_for_child(int64_t id)
+{
+    siginfo_t info;
+    GT_EQUAL(waitid(P_PID, (id_t)id, &info, WEXITED | WNOWAIT), 0);
+}
+
+void gt_reap_child(int64_t id)
+{
+    int status;
+    GT_EQUAL(waitpid((pid_t)id, &status, 0), id);
+}
+
+void gt_spoil_process(void)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGUSR1);
+    sigaddset(&set, SIGTERM);
+    GT_EQUAL(sigprocmask(SIG_BLOCK, &set, NULL), 0);
+    GT_CHECK(signal(SIGPIPE, SIG_IGN) != SIG_ERR);
+    GT_CHECK(signal(SIGHUP, SIG_IGN) != SIG_ERR);
+    for (int fd = 3; fd < 1024; fd++) {
+        (void)fcntl(fd, F_SETFD, FD_CLOEXEC); /* what this program was started with */
+    }
+}
+
+bool gt_is_same_folder(const char *one, const char *other)
+{
+    struct stat first;
+    struct stat second;
+    return stat(one, &first) == 0 && stat(other, &second) == 0 && first.st_ino == second.st_ino &&
+           first.st_dev == second.st_dev;
+}
+
+bool gt_limit_descriptors(int room)
+{
+    static struct rlimit before;
+    struct rlimit limit;
+    GT_EQUAL(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    if (before.rlim_max == 0) {
+        before = limit;
+    }
+    limit.rlim_cur = before.rlim_cur;
+    GT_EQUAL(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    if (room >= 0) {
+        int next = dup(0); /* numbers are given out from below: this is the lowest free one */
+        GT_CHECK(next >= 0);
+        close(next);
+        limit.rlim_cur = (rlim_t)(next + room);
+        GT_EQUAL(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    }
+    return true;
+}
+
+int gt_read_file(int file, void *data, size_t size)
+{
+    return (int)pread(file, data, size, 0);
 }
 
 int gt_make_file(const void *data, size_t size)

@@ -76,6 +76,51 @@ bool gt_raise(int number)
     return false;
 }
 
+const char *gt_child_program(void)
+{
+    const char *path = getenv("GORI_TEST_CHILD");
+    GT_CHECK(path != NULL);
+    return path;
+}
+
+void gt_wait_for_child(int64_t id)
+{
+    HANDLE child = OpenProcess(SYNCHRONIZE, FALSE, (DWORD)id);
+    if (child != NULL) {
+        GT_EQUAL(WaitForSingleObject(child, INFINITE), WAIT_OBJECT_0);
+        CloseHandle(child);
+    }
+}
+
+void gt_reap_child(int64_t id)
+{
+    gt_wait_for_child(id);
+}
+
+void gt_spoil_process(void)
+{
+    /* No signals, and handles are for children only when somebody says so. */
+}
+
+bool gt_is_same_folder(const char *one, const char *other)
+{
+    return _stricmp(one, other) == 0;
+}
+
+bool gt_limit_descriptors(int room)
+{
+    (void)room;
+    return false;
+}
+
+int gt_read_file(int file, void *data, size_t size)
+{
+    OVERLAPPED place = {0};
+    DWORD got = 0;
+    GT_CHECK(ReadFile((HANDLE)(intptr_t)file, data, (DWORD)size, &got, &place));
+    return (int)got;
+}
+
 static HANDLE make_named(const char *path, DWORD flags, const void *data, size_t size)
 {
     HANDLE file = CreateFileA(path, GENERIC_READ | GENERIC_WRITE | DELETE,

@@ -562,6 +562,30 @@ static void establish(struct gi_sim *sim, struct gi_sim_socket *socket,
     gi_sim_trace(sim, "connected", socket->native, connection->number, connection->slow);
 }
 
+int gi_sim_pair(struct gi_sim *sim, struct gi_engine *engine, gori_native *ret_ours,
+                gori_native *ret_theirs)
+{
+    gori_native ours;
+    int status = gi_sim_open(sim, engine, GORI_ADDR_UNIX, &ours);
+    if (status < 0) {
+        return status;
+    }
+    struct gi_sim_socket *socket = socket_get(sim, ours);
+    struct gi_sim_socket *other;
+    status = socket_new(sim, NULL, GORI_ADDR_UNIX, &other);
+    GI_ASSERT(status == 0);
+    establish(sim, socket, other);
+    struct gi_sim_end *end = other_end(socket->end);
+    gi_list_remove(&end->pending);
+    other->pending_count = 0;
+    other->kind = GI_SIM_STREAM;
+    other->end = end;
+    end->socket = other;
+    *ret_ours = ours;
+    *ret_theirs = other->native;
+    return 0;
+}
+
 static void attempt(struct gi_sim *sim, struct gi_sim_event *event)
 {
     struct gi_sim_socket *socket = gori_container_of(event, struct gi_sim_socket, attempt);

@@ -215,4 +215,21 @@ int gi_sim_file_rename(struct gi_sim *sim, const char *from, const char *to);
  */
 bool gi_sim_raise(struct gi_sim *sim, int number);
 
+/**
+ * Plays the programs of the world.  Called by a spawn, which answers what this does; `id` names the
+ * child from then on, and `stdio` has its ends of pipes, which are scripted peers and are the
+ * callee's, or GORI_NATIVE_NONE.  Without one no program is found.
+ */
+typedef int gi_sim_program_fn(struct gi_sim *sim, const struct gori_process_config *config,
+                              int64_t id, const gori_native stdio[GORI_STDIO_COUNT]);
+void gi_sim_set_programs(struct gi_sim *sim, gi_sim_program_fn *run, void *user);
+void *gi_sim_programs_user(const struct gi_sim *sim);
+
+/** A child ends, when it has not yet. */
+void gi_sim_exit(struct gi_sim *sim, int64_t id, int status, int signal);
+
+/** Two sockets that are connected: of a loop's, and of a scripted peer's. */
+int gi_sim_pair(struct gi_sim *sim, struct gi_engine *engine, gori_native *ret_ours,
+                gori_native *ret_theirs);
+
 #endif

@@ -67,6 +67,7 @@ int gi_sim_create(const struct gori_allocator *allocator, const struct gi_sim_co
     gi_list_init(&sim->engines);
     gi_list_init(&sim->actors);
     gi_list_init(&sim->signal_watches);
+    gi_list_init(&sim->children);
     int status = gori_addr_parse("0.0.0.0:0", &sim->any_ipv4);
     GI_ASSERT(status == 0);
     status = gori_addr_parse("[::]:0", &sim->any_ipv6);
@@ -90,6 +91,9 @@ void gi_sim_destroy(struct gi_sim *sim)
         gi_sim_fail(sim, "a scripted peer was not closed");
     }
     gi_sim_files_fini(sim);
+    if (!gi_list_is_empty(&sim->children)) {
+        gi_sim_fail(sim, "a loop has forgotten a child");
+    }
     gi_sim_network_fini(sim);
     gi_free(sim->allocator, sim->events, sim->event_capacity * sizeof(struct gi_sim_event *));
     gi_free(sim->allocator, sim, sizeof(*sim));

@@ -2,7 +2,7 @@
 /*
  * The inside of a simulated world, for the files of this folder: world.c (clock, events, actors,
  * trace), network.c (sockets and connections), files.c (names that are watched), events.c
- * (signals), engine.c (completions).
+ * (signals, children), engine.c (completions).
  *
  * A connection has two ends; an end outlives its socket, as in TCP: what was written before a close
  * still arrives.  Bytes go from an end's `out` through the network into the other end's `in`, one
@@ -131,6 +131,10 @@ struct gi_sim {
     uint32_t watch_pair; /* of the latest rename */
     /* its one process */
     struct gori_link signal_watches; /* of struct gi_os_signal_watch */
+    struct gori_link children;       /* of struct sim_child */
+    int64_t last_child;
+    gi_sim_program_fn *run_program;
+    void *programs_user;
     /* loops */
     struct gori_link engines; /* of struct sim_engine, by its link */
     struct gori_link actors;

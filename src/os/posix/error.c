@@ -75,6 +75,7 @@ static int network_error(int system_error)
     case EPROTO:
         return GORI_EPROTO;
     case EMSGSIZE:
+    case E2BIG:
         return GORI_EMSGSIZE;
     default:
         return 0;
@@ -93,6 +94,8 @@ static int file_error(int system_error)
     case ENOENT:
     case ENXIO:
     case ENODEV:
+    case ESRCH:
+    case ECHILD:
         return GORI_ENOTFOUND;
     case EEXIST:
         return GORI_EEXIST;
@@ -134,6 +137,7 @@ static int usage_error(int system_error)
     case EPROTONOSUPPORT:
     case EPROTOTYPE:
     case ENOPROTOOPT:
+    case ENOEXEC:
     case ESOCKTNOSUPPORT:
         return GORI_ENOTSUP;
     case ENOSYS:
