@@ -8,7 +8,8 @@
  *  1. Jobs of a queue run one at a time, in the order of their pushes: what a thread pushes after
  *     it saw another push return runs after that.
  *  2. A push that is accepted ends in exactly one call: `run`, or `on_drop` when the queue is
- *     destroyed first.  None of them runs inside a call to this interface.
+ *     destroyed first.  None of them runs inside a call to this interface.  After all of them, and
+ *     the last call of a timer, comes `on_end` of the queue, once: what the jobs share may go then.
  *  3. A job may push, post to a loop (<gori/loop.h>), send to a session id, start timers and
  *     destroy its own queue.  What jobs of one queue post to one loop arrives in the order of the
  *     jobs, whichever workers ran them.
@@ -32,6 +33,7 @@ struct gori_job_scheduler;
 struct gori_job_timer;
 
 typedef void gori_job_fn(struct gori_job *job);
+typedef void gori_job_queue_fn(struct gori_job_queue *queue);
 
 /** One piece of work.  Embed it; nothing is allocated to push it. */
 struct gori_job {
@@ -45,9 +47,10 @@ struct gori_job {
 
 /** How a queue is made.  Zero means the default for every field. */
 struct gori_job_queue_config {
-    uint32_t jobs_max;      /* pushed and not yet run at most; default 65,536 */
-    uint32_t overload_jobs; /* waiting jobs at which the scheduler's `on_report` is told, again
+    uint32_t jobs_max;         /* pushed and not yet run at most; default 65,536 */
+    uint32_t overload_jobs;    /* waiting jobs at which the scheduler's `on_report` is told, again
                                at each doubling; default 1024, UINT32_MAX for never */
+    gori_job_queue_fn *on_end; /* the last callback of the queue, on a worker; may be NULL */
     void *user;
 };
 
@@ -62,7 +65,8 @@ GORI_API GORI_MUST_USE int gori_job_queue_create(struct gori_job_scheduler *sche
 
 /**
  * Ends a queue and gives up the creator's reference: no push is accepted any more, a job that runs
- * ends first, the others are handed to their `on_drop` on a worker.  Once, by whoever owns it.
+ * ends first, the others are handed to their `on_drop` on a worker, and `on_end` is called there.
+ * Once, by whoever owns it.
  * Thread: any, also inside a job of the queue.  NULL does nothing.
  */
 GORI_API void gori_job_queue_destroy(struct gori_job_queue *queue);

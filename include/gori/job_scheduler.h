@@ -37,7 +37,8 @@ enum gori_job_report_kind {
 struct gori_job_report {
     enum gori_job_report_kind kind;
     uint32_t worker;       /* who runs the queue */
-    void *queue_user;      /* the `user` of the queue */
+    void *queue_user;      /* the `user` of the queue; of a STALL a name, not to be followed: the
+                              job may end meanwhile, and the queue with it */
     gori_time running_for; /* STALL: at least; told at `stall_threshold` and at each doubling */
     uint32_t jobs;         /* OVERLOAD: waiting; told at `overload_jobs` and at each doubling */
 };
@@ -80,9 +81,10 @@ GORI_API GORI_MUST_USE int gori_job_scheduler_create(const struct gori_job_sched
                                                      struct gori_job_scheduler **ret_scheduler);
 
 /**
- * Ends it: every queue ends (jobs that wait are handed to their `on_drop`), then the threads do.
- * A job that does not end is waited for.  Loops have been detached or destroyed before.  Queues
- * that somebody still holds answer GORI_ECLOSED; they must still be destroyed or unreferenced.
+ * Ends it: every queue ends (what waits is handed to `on_drop`, then `on_end` comes), and
+ * then the threads.  A job that does not end is waited for.  Loops have been detached or destroyed
+ * before.  Queues that somebody still holds answer GORI_ECLOSED; they must still be destroyed or
+ * unreferenced.
  * Thread: any but one that is running a job.  NULL does nothing.
  */
 GORI_API void gori_job_scheduler_destroy(struct gori_job_scheduler *scheduler);

@@ -9,7 +9,8 @@
  *     it was resting, placed, running or being stolen.  A job that destroys its own queue is seen
  *     by its worker when it returns.
  *  3. Ending closes the inbox first: what was accepted before is dropped, what comes after is
- *     refused.  So an accepted job ends in exactly one call.
+ *     refused.  So an accepted job ends in exactly one call.  `on_end` comes after all of them, and
+ *     before the scheduler may go.
  * Thread: any.
  */
 #include <gori/error.h>
@@ -154,6 +155,9 @@ void gi_job_queue_end(struct gori_job_queue *queue)
     queue->owner_only.batch = NULL;
     count += drop(gi_mailbox_take(&queue->inbox));
     gi_mailbox_done(&queue->inbox, count);
+    if (queue->config.on_end != NULL) {
+        queue->config.on_end(queue);
+    }
     gi_os_monitor_lock(&scheduler->lock);
     gi_list_remove(&queue->known);
     bool is_last = gi_atomic_u32_sub(&scheduler->queues_alive, 1, GI_ACQ_REL) == 1 &&

@@ -332,6 +332,68 @@ GT_TEST(job_scheduler_destroyed_before_its_queues)
     gi_fault_alloc_fini(&memory);
 }
 
+/* A queue that knows how its jobs must have ended when it does. */
+struct last_words {
+    struct fate fate;
+    struct counter ended;
+    uint64_t run;
+    uint64_t dropped;
+};
+
+static void note_end(struct gori_job_queue *queue)
+{
+    struct last_words *words = gori_job_queue_user(queue);
+    GT_EQUAL(counter_read(&words->fate.run), words->run);
+    GT_EQUAL(counter_read(&words->fate.dropped), words->dropped);
+    GT_EQUAL(gori_job_queue_count(queue), 0);
+    counter_add(&words->ended, 1);
+}
+
+static struct gori_job_queue *open_with_last_words(struct gori_job_scheduler *scheduler,
+                                                   struct last_words *words)
+{
+    const struct gori_job_queue_config config = {.on_end = note_end, .user = words};
+    struct gori_job_queue *queue;
+    fate_init(&words->fate);
+    counter_init(&words->ended);
+    GT_EQUAL(gori_job_queue_create(scheduler, &config, &queue), 0);
+    return queue;
+}
+
+GT_TEST(job_queue_tells_its_end_after_the_last_of_its_jobs)
+{
+    static struct last_words idle = {.run = 0};
+    static struct last_words busy = {.run = 1, .dropped = 2};
+    static struct last_words left = {.run = 1};
+    struct gi_fault_alloc memory;
+    struct gori_job_scheduler *scheduler = open_scheduler(&memory, 2);
+    struct gate gate;
+    gate_init(&gate);
+    gori_job_queue_destroy(open_with_last_words(scheduler, &idle));
+    counter_wait(&idle.ended, 1);
+    struct gori_job_queue *queue = open_with_last_words(scheduler, &busy);
+    struct gori_job jobs[] = {fate_job(&busy.fate), fate_job(&busy.fate), fate_job(&busy.fate)};
+    GT_EQUAL(gori_job_queue_push(queue, &jobs[0]), 0);
+    GT_EQUAL(gori_job_queue_push(queue, &gate.job), 0);
+    GT_EQUAL(gori_job_queue_push(queue, &jobs[1]), 0);
+    counter_wait(&gate.entered, 1);
+    GT_EQUAL(gori_job_queue_push(queue, &jobs[2]), 0);
+    gori_job_queue_destroy(queue);
+    GT_EQUAL(counter_read(&busy.ended), 0);
+    counter_add(&gate.open, 1);
+    counter_wait(&busy.ended, 1);
+    queue = open_with_last_words(scheduler, &left);
+    struct gori_job job = fate_job(&left.fate);
+    GT_EQUAL(gori_job_queue_push(queue, &job), 0);
+    counter_wait(&left.fate.run, 1);
+    gori_job_scheduler_destroy(scheduler);
+    GT_EQUAL(counter_read(&left.ended), 1); /* it was waited for */
+    gori_job_queue_destroy(queue);
+    GT_EQUAL(counter_read(&left.ended), 1);
+    GT_EQUAL(counter_read(&idle.ended) + counter_read(&busy.ended), 2);
+    gi_fault_alloc_fini(&memory);
+}
+
 /* A queue that feeds itself leaves the worker to others. */
 struct eater {
     struct gori_job job;

@@ -5,7 +5,8 @@
  * destroy queues.  Now and then a loop leaves in the middle.
  *
  *  1. Jobs of a queue run in the order in which they were pushed, never one inside another, and
- *     each accepted one runs or is dropped, once; drops come only after the queue was destroyed.
+ *     each accepted one runs or is dropped, once; drops come only after the queue was destroyed,
+ *     and its end after all of them, once.
  *  2. What the jobs of a queue post to a loop arrives in their order.
  *  3. A timer does not fire early, nor after it was stopped, and a periodic one loses no tick while
  *     its queue lives.
@@ -28,6 +29,7 @@ struct line {
     struct gori_job_queue *queue;
     bool is_destroyed;
     bool is_running;
+    bool has_ended;   /* on_end has run */
     uint32_t pushed;  /* accepted */
     uint32_t ended;   /* run or dropped: also the number of the next one */
     uint32_t posted;  /* tasks to the loop, sent */
@@ -93,6 +95,14 @@ static void drop_job(struct gori_job *job)
     line->ended++;
 }
 
+static void end_line(struct gori_job_queue *queue)
+{
+    struct line *line = gori_job_queue_user(queue);
+    SIM_CHECK(&line->scene->run, line->is_destroyed && !line->is_running && !line->has_ended);
+    SIM_CHECK(&line->scene->run, line->ended == line->pushed);
+    line->has_ended = true;
+}
+
 static void run_job(struct gori_job *job);
 
 static void push(struct scene *scene, struct line *line)
@@ -126,7 +136,7 @@ static void expire(struct gori_job_timer *timer, uint64_t ticks)
     struct line *line = gori_job_timer_user(timer);
     struct scene *scene = line->scene;
     SIM_CHECK(&scene->run, line->timer_is_started);
-    SIM_CHECK(&scene->run, !line->is_running);
+    SIM_CHECK(&scene->run, !line->is_running && !line->has_ended);
     SIM_CHECK(&scene->run, ticks > 0);
     SIM_CHECK(&scene->run, ticks == 1 || line->timer_period > 0);
     gori_time last_due = line->timer_due + (ticks - 1) * line->timer_period;
@@ -164,7 +174,7 @@ static void run_job(struct gori_job *job)
     struct work *work = gori_container_of(job, struct work, job);
     struct line *line = work->line;
     struct scene *scene = line->scene;
-    SIM_CHECK(&scene->run, !line->is_running);
+    SIM_CHECK(&scene->run, !line->is_running && !line->has_ended);
     SIM_CHECK(&scene->run, line->ended == work->number);
     line->is_running = true;
     line->ended++;
@@ -224,7 +234,9 @@ static void open_lines(struct scene *scene)
         struct line *line = &scene->lines[i];
         line->scene = scene;
         const struct gori_job_queue_config config = {
-            .jobs_max = sim_once_in(&scene->run, 3) ? 1 + sim_below(&scene->run, 5) : 0};
+            .jobs_max = sim_once_in(&scene->run, 3) ? 1 + sim_below(&scene->run, 5) : 0,
+            .on_end = end_line,
+            .user = line};
         int status = gori_job_queue_create(scene->scheduler, &config, &line->queue);
         SIM_CHECK(&scene->run, status == 0);
         status = gori_job_timer_create(line->queue, expire, line, &line->timer);
@@ -299,6 +311,7 @@ static uint64_t play(uint64_t seed)
     close_all(scene);
     for (uint32_t i = 0; i < scene->line_count; i++) {
         SIM_CHECK(&scene->run, scene->lines[i].ended == scene->lines[i].pushed);
+        SIM_CHECK(&scene->run, scene->lines[i].has_ended);
     }
     return sim_run_end(&scene->run);
 }
