@@ -7,6 +7,9 @@
  * seen by anybody; an error of one connection by its client only.
  */
 #include <errno.h>
+#include <gori/listener.h>
+#include <gori/loop.h>
+#include <gori/session.h>
 #include <lib/test.h>
 #include <linux/io_uring.h>
 
@@ -57,7 +60,7 @@ static bool play(const struct failure *failure, uint64_t number)
     struct gi_fault_alloc memory;
     struct run run = {.failure = failure};
     gi_fault_alloc_init(&memory, NULL);
-    fault_submissions_arm(failure->opcode, number, failure->error);
+    fault_submissions_arm(failure->opcode, number, 1, failure->error);
     struct scenario_result result = scenario_play("io_uring", &memory, calm, &run);
     run.is_hit |= fault_submissions_disarm();
     if (result.error != 0 || result.failed > (run.is_hit ? failure->failed_max : 0)) {
@@ -85,6 +88,39 @@ GT_TEST(io_uring_fails_each_submission)
     }
     printf("%llu failures\n", (unsigned long long)hits);
     GT_CHECK(hits > GI_ARRAY_COUNT(failures));
+}
+
+static void note_close(struct gori_listener *listener)
+{
+    bool *is_closed = gori_listener_user(listener);
+    *is_closed = true;
+}
+
+/* However often the kernel says that there is nothing to cancel, the end comes when it is right. */
+GT_TEST(a_cancel_that_is_in_vain_is_asked_again)
+{
+    enum { IN_VAIN = 100 };
+    static const struct gori_session_events nothing;
+    const struct gori_loop_config config = {.engine = "io_uring"};
+    bool is_closed = false;
+    struct gori_listener_config where = {
+        .events = &nothing, .user = &is_closed, .on_close = note_close};
+    struct gori_listener *listener;
+    struct gori_loop *loop;
+    if (!scenario_has_engine("io_uring") || !fault_submissions_work()) {
+        GT_SKIP("no io_uring here, or one that cannot be told to fail");
+    }
+    GT_EQUAL(gori_loop_create(&config, &loop), 0);
+    GT_EQUAL(gori_addr_parse("127.0.0.1:0", &where.addr), 0);
+    GT_EQUAL(gori_listener_open(loop, &where, &listener), 0);
+    GT_CHECK(gori_loop_turn(loop, 0) >= 0);
+    fault_submissions_arm(IORING_OP_ASYNC_CANCEL, 1, IN_VAIN, EALREADY);
+    gori_listener_close(listener);
+    while (!is_closed) {
+        GT_CHECK(gori_loop_turn(loop, GORI_NEVER) >= 0);
+    }
+    GT_CHECK(fault_submissions_disarm());
+    gori_loop_destroy(loop);
 }
 
 GT_MAIN()

@@ -14,6 +14,7 @@
 
 static struct {
     uint64_t number; /* 0: not armed */
+    uint64_t end;
     uint64_t count;
     int error;
     uint8_t opcode;
@@ -28,10 +29,11 @@ static struct {
     struct io_uring_sqe *sqes;
 } ring = {.fd = -1};
 
-void fault_submissions_arm(uint8_t opcode, uint64_t number, int error)
+void fault_submissions_arm(uint8_t opcode, uint64_t number, uint64_t count, int error)
 {
     armed.opcode = opcode;
     armed.number = number;
+    armed.end = number + count;
     armed.error = error;
     armed.count = 0;
     armed.is_hit = false;
@@ -82,7 +84,11 @@ void fault_submissions_before_enter(uint32_t count)
     uint32_t head = *(const uint32_t *)(const void *)(ring.rings + ring.head_at);
     for (uint32_t i = 0; i < count; i++) {
         struct io_uring_sqe *sqe = &ring.sqes[(head + i) & ring.mask];
-        if (sqe->opcode == armed.opcode && ++armed.count == armed.number) {
+        if (sqe->opcode != armed.opcode) {
+            continue;
+        }
+        armed.count++;
+        if (armed.count >= armed.number && armed.count < armed.end) {
             armed.is_hit = true;
             make_fail(sqe, armed.error);
         }

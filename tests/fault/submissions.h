@@ -16,8 +16,8 @@
 /** Whether the kernel has what this needs; asks it, with a ring of its own. */
 bool fault_submissions_work(void);
 
-/** Counts submissions of an opcode from now on, and fails the `number`-th (from 1). */
-void fault_submissions_arm(uint8_t opcode, uint64_t number, int error);
+/** Counts submissions of an opcode from now on; fails `count` from the `number`-th (from 1) on. */
+void fault_submissions_arm(uint8_t opcode, uint64_t number, uint64_t count, int error);
 
 /** Fails nothing more.  Result: whether one was failed since it was armed. */
 bool fault_submissions_disarm(void);

@@ -13,8 +13,9 @@
 #include "engine/uring/uring.h"
 #include "os/os.h"
 
-/* Vain cancels of one operation in a row, after which it is asked again only when it shows life. */
+/* Vain cancels of one operation in a row, after which there is a pause before each. */
 #define CANCEL_TRIES_MAX 64
+#define CANCEL_PAUSE     (5 * GORI_MILLISECONDS)
 
 /* Vain cancels of what is in flight on a closing handle, after which all of it is asked to end. */
 #define CLOSE_TRIES_BY_NAME 4
@@ -380,7 +381,12 @@ static void complete_cancel(struct gi_uring *uring, uint64_t user_data)
     if (slot->tries < CANCEL_TRIES_MAX) {
         slot->tries++;
         gi_uring_slots_push(&uring->slots, GI_URING_QUEUE_REDO, index);
+        return;
     }
+    if (gi_uring_slots_queued(&uring->slots, GI_URING_QUEUE_VAIN) == 0) {
+        uring->vain_at = gi_os_now() + CANCEL_PAUSE;
+    }
+    gi_uring_slots_push(&uring->slots, GI_URING_QUEUE_VAIN, index);
 }
 
 static void complete_cancel_handle(struct gi_uring *uring, uint64_t user_data)

@@ -273,15 +273,30 @@ static GI_COLD int turn_error(struct gi_uring *uring, int error)
 /*
  * The end of a wait.  Receives that are parked wait for buffers to return, which happens on this
  * thread; but when the pool could not grow for want of memory nothing may ever return, and it is
- * tried again by time.
+ * tried again by time; so are cancels that were in vain too often.
  */
 static inline gori_time end_of_wait(const struct gi_uring *uring, gori_time deadline)
 {
+    if (GI_UNLIKELY(gi_uring_slots_queued(&uring->slots, GI_URING_QUEUE_VAIN) > 0)) {
+        deadline = gi_min_u64(deadline, uring->vain_at);
+    }
     if (GI_LIKELY(gi_uring_slots_queued(&uring->slots, GI_URING_QUEUE_PARKED) == 0) ||
         !gi_buffers_can_lend(uring->recv_buffers.pool)) {
         return deadline;
     }
     return gi_min_u64(deadline, gi_os_now() + MEMORY_PAUSE);
+}
+
+/* The pause is over: what could not be cancelled before is asked to end once more. */
+static GI_COLD GI_NOINLINE void redo_vain(struct gi_uring *uring)
+{
+    if (gi_os_now() < uring->vain_at) {
+        return;
+    }
+    while (gi_uring_slots_queued(&uring->slots, GI_URING_QUEUE_VAIN) > 0) {
+        uint32_t index = gi_uring_slots_pop(&uring->slots, GI_URING_QUEUE_VAIN);
+        gi_uring_slots_push(&uring->slots, GI_URING_QUEUE_REDO, index);
+    }
 }
 
 /* Whether something can be delivered, or done, without the kernel. */
@@ -301,6 +316,9 @@ static int uring_turn(struct gi_engine *engine, gori_time deadline)
     struct gi_uring *uring = (struct gi_uring *)engine;
     struct gi_ring *ring = &uring->ring;
     gi_uring_arm_wake(uring);
+    if (GI_UNLIKELY(gi_uring_slots_queued(&uring->slots, GI_URING_QUEUE_VAIN) > 0)) {
+        redo_vain(uring);
+    }
     if (GI_UNLIKELY(gi_uring_slots_queued(&uring->slots, GI_URING_QUEUE_REDO) > 0)) {
         gi_uring_redo(uring);
     }

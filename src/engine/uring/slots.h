@@ -34,6 +34,7 @@ enum gi_uring_slot_flag {
 enum gi_uring_slot_queue_id {
     GI_URING_QUEUE_NONE = 0,
     GI_URING_QUEUE_REDO,   /* to be submitted in the next turn, or its cancel is */
+    GI_URING_QUEUE_VAIN,   /* cancels of it were in vain often; asked again after a pause */
     GI_URING_QUEUE_PARKED, /* receives that wait for buffers, in order */
     GI_URING_QUEUE_CALLS,  /* what the engine does itself, by system calls, in the next turn */
     GI_URING_QUEUE_READY,  /* ended in user space: `result` is to be delivered */

@@ -368,7 +368,7 @@ static bool end_noted(struct gi_uring *uring, struct gori_link *note)
     }
     struct gori_op *op = gori_container_of(note, struct gori_op, link);
     const struct gi_uring_slot *slot = gi_uring_slots_at(&uring->slots, op->slot);
-    /* Also what was asked to end before, which may have been given up as vain; what waits in user
+    /* Also what was asked to end before, so that no cancel in vain is the last; what waits in user
      * space is looked at in the next turn. */
     if ((slot->flags & GI_URING_SLOT_KERNEL) && slot->queue == GI_URING_QUEUE_NONE) {
         ask_to_end(uring, op->slot);

@@ -59,6 +59,7 @@ struct gi_uring {
     bool cq_was_full;
     bool may_grow;
     bool wake_armed;
+    gori_time vain_at;   /* when those in QUEUE_VAIN are asked again */
     uint64_t wake_count; /* read from `wake_fd`, of no interest */
     uint64_t stale_completions;
     const struct gori_allocator *allocator;
