@@ -43,10 +43,10 @@ struct gi_watch_place {
 /** A record with memory of its own. */
 struct held {
     bool is_there;
-    bool is_late; /* half a rename that has waited */
     enum gi_watch_kind kind;
     struct gi_watch_place *place; /* NULL: all */
     uint32_t pair;
+    gori_time deadline; /* half a rename waits until then */
     char name[GI_WATCH_NAME_BYTES];
 };
 
@@ -232,17 +232,18 @@ static void deliver_rename(struct gi_watch_store *store)
 
 /* Taking ----------------------------------------------------------------------------------- */
 
-static void hold(struct held *held, const struct gi_watch_record *record)
+static void hold(const struct gori_loop *loop, struct held *held,
+                 const struct gi_watch_record *record)
 {
     size_t size = strlen(record->name) + 1;
     GI_ASSERT(size <= sizeof(held->name));
     held->is_there = true;
-    held->is_late = false;
     held->kind = record->kind;
     held->place = record->place == NULL
                       ? NULL
                       : gori_container_of(record->place, struct gi_watch_place, native);
     held->pair = record->pair;
+    held->deadline = gi_add_saturated_u64(loop->now, HALF_WAIT);
     memcpy(held->name, record->name, size);
 }
 
@@ -265,7 +266,7 @@ static void take(struct gi_watch_store *store, const struct gi_watch_record *rec
 {
     struct held *held = &store->held;
     struct held *next = &store->next;
-    hold(next, record);
+    hold(store->loop, next, record);
     if (held->is_there && is_like(held, next)) {
         next->is_there = false;
     } else if (held->is_there && is_rename(held, next)) {
@@ -295,18 +296,18 @@ static int take_all(struct gi_watch_store *store)
     return 1;
 }
 
-static bool is_fresh_half(const struct held *held)
+/* Whether what is held waits for its other half. */
+static bool is_waiting(const struct gori_loop *loop, const struct held *held)
 {
-    return held->is_there && held->kind == GI_WATCH_MOVED_FROM && !held->is_late;
+    return held->is_there && held->kind == GI_WATCH_MOVED_FROM && loop->now < held->deadline;
 }
 
 static void look(struct gi_watch_store *store)
 {
     int result = take_all(store);
     gori_time again = GORI_NEVER;
-    if (is_fresh_half(&store->held)) {
-        store->held.is_late = true;
-        again = HALF_WAIT;
+    if (is_waiting(store->loop, &store->held)) {
+        again = store->held.deadline - store->loop->now;
     } else {
         deliver_held(store);
     }

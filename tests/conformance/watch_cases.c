@@ -11,6 +11,7 @@
 #include <gori/watch.h>
 
 #include "conformance/place.h"
+#include "engine/sim/sim.h"
 
 #define TRACE_BYTES 8192
 
@@ -243,6 +244,59 @@ GT_TEST(a_directory_tells_a_replacement_as_a_rename)
     fixture_close(&fixture);
 }
 
+/* One that goes and another that comes, one after the other, are no rename. */
+GT_TEST(a_way_out_and_a_way_in_are_no_rename)
+{
+    struct fixture fixture = {0};
+    struct place places[2];
+    struct seen seen;
+    fixture_open(&fixture);
+    for (int i = 0; i < 2; i++) {
+        place_open(&fixture, &places[i]);
+        place_write(&places[i], i == 0 ? "a" : "b");
+    }
+    seen_init(&fixture, &seen);
+    watch_directory(&places[0], &seen);
+    place_rename_path(&places[0], place_path(&places[0], "a"), place_path(&places[1], "a"));
+    place_rename_path(&places[0], place_path(&places[1], "b"), place_path(&places[0], "b"));
+    FIXTURE_UNTIL(&fixture, has_word(&seen, "deleted:a") && has_word(&seen, "created:b"));
+    fixture_settle(&fixture);
+    if (!place_is_windows(&fixture)) {
+        GT_EQUAL_STRING(seen.words, "deleted:a created:b ");
+    }
+    gori_watch_stop(&seen.watch);
+    place_remove(&places[0], "b");
+    place_remove(&places[1], "a");
+    place_close(&places[0]);
+    place_close(&places[1]);
+    fixture_close(&fixture);
+}
+
+/* The system makes the halves of a rename one after the other, and a look may fall in between; the
+ * simulator's fault makes it. */
+GT_TEST(a_rename_of_which_the_halves_come_apart_is_one)
+{
+    const struct gi_sim_config config = {.seed = 7, .faults.short_look = 500};
+    struct fixture fixture = {.sim_config = &config};
+    struct place place;
+    struct seen seen;
+    fixture_open(&fixture);
+    place_open(&fixture, &place);
+    place_write(&place, "a");
+    seen_init(&fixture, &seen);
+    watch_directory(&place, &seen);
+    for (int i = 0; i < 25; i++) {
+        place_rename(&place, "a", "b");
+        expect(&seen, "renamed:a>b");
+        place_rename(&place, "b", "a");
+        expect(&seen, "renamed:b>a");
+    }
+    gori_watch_stop(&seen.watch);
+    place_remove(&place, "a");
+    place_close(&place);
+    fixture_close(&fixture);
+}
+
 /* A file need not be there, may come and go, and is told of under its name whoever has it. */
 GT_TEST(a_file_is_its_name)
 {
@@ -352,31 +406,37 @@ GT_TEST(a_directory_that_is_removed_is_gone)
     fixture_close(&fixture);
 }
 
-/* Moving the watched directory is its end; its new name can be watched at once. */
+/* Moving the watched directory is its end; its new name can be watched at once, also while others
+ * have yet to be told. */
 GT_TEST(a_directory_that_is_moved_is_gone)
 {
     struct fixture fixture = {0};
     struct place place;
-    struct seen seen;
+    struct seen seen[2];
+    char after[PLACE_PATH_BYTES];
     fixture_open(&fixture);
     place_open(&fixture, &place);
-    seen_init(&fixture, &seen);
+    snprintf(after, sizeof(after), "%s/after", place.folder);
     place_make(&place, "before");
-    GT_EQUAL(gori_watch_start_directory(fixture.loop, place_path(&place, "before"), &seen.watch),
-             0);
+    for (int i = 0; i < 2; i++) {
+        seen_init(&fixture, &seen[i]);
+        const char *before = place_path(&place, "before");
+        GT_EQUAL(gori_watch_start_directory(fixture.loop, before, &seen[i].watch), 0);
+    }
     place_rename(&place, "before", "after");
     if (place_is_windows(&fixture)) {
-        expect_nothing(&seen);
+        expect_nothing(&seen[0]);
     } else {
-        char after[PLACE_PATH_BYTES];
-        snprintf(after, sizeof(after), "%s/after", place.folder);
-        seen.start = &seen;
-        seen.start_path = after;
-        expect(&seen, "gone:");
+        seen[0].start = &seen[0];
+        seen[0].start_path = after;
+        expect(&seen[0], "gone:");
+        expect(&seen[1], "gone:");
     }
     place_write(&place, "after/a");
-    expect(&seen, "created:a");
-    gori_watch_stop(&seen.watch);
+    expect(&seen[0], "created:a");
+    GT_EQUAL(gori_watch_is_active(&seen[1].watch), place_is_windows(&fixture));
+    gori_watch_stop(&seen[0].watch);
+    gori_watch_stop(&seen[1].watch);
     place_remove(&place, "after/a");
     place_remove(&place, "after");
     place_close(&place);

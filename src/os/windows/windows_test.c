@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What is particular to Windows: names that are more than names, paths beneath a root, the codes of
- * two kinds, the clock.
+ * two kinds, the clock, names of files that are watched.
  */
 #include "lib/test.h"
 
 #include <gori/error.h>
 
 #include "lib/system.h"
+#include "os/event.h"
 #include "os/os.h"
+#include "os/watch.h"
+#include "os/windows/system.h"
 #include "os/windows/walk.h"
 
 GT_TEST(os_names_that_are_only_names)
@@ -79,6 +82,67 @@ GT_TEST(os_paths_beneath_a_root)
     gi_os_close_file(fd);
     gi_os_close_file(root);
     gt_remove_folder(folder, "file");
+}
+
+/* What the system tells next, waited for, but for what was written into a file. */
+static void next_record(struct gi_watcher *watcher, struct gi_watch_record *ret_record)
+{
+    HANDLE source = (HANDLE)gi_os_watcher_source(watcher);
+    int result;
+    do {
+        result = gi_os_watcher_next(watcher, ret_record);
+        if (result == 0) {
+            GT_EQUAL(WaitForSingleObject(source, 20000), WAIT_OBJECT_0);
+        }
+    } while (result == 0 || (result == 1 && ret_record->kind == GI_WATCH_MODIFIED));
+    GT_EQUAL(result, 1);
+}
+
+/* W2: a name is told as it was given, whichever way it is written on the disk. */
+GT_TEST(os_watch_compares_names_as_the_system_does)
+{
+    struct gi_watcher *watcher;
+    struct gi_os_place places[2];
+    struct gi_os_place *place;
+    struct gi_watch_record record;
+    char folder[GT_FOLDER_BYTES];
+    gt_make_folder(folder);
+    GT_EQUAL(gi_os_watcher_create(gori_allocator_default(), &watcher), 0);
+    GT_EQUAL(gi_os_watcher_add(watcher, folder, "CONF.ini", &places[0], &place), 0);
+    GT_CHECK(place == &places[0]);
+    gt_write_file(folder, "other", "x", 1);
+    gt_write_file(folder, "conf.INI", "x", 1);
+    next_record(watcher, &record);
+    GT_EQUAL(record.kind, GI_WATCH_CREATED);
+    GT_CHECK(record.place == &places[0]);
+    GT_EQUAL_STRING(record.name, "CONF.ini");
+    GT_EQUAL(gi_os_watcher_add(watcher, folder, NULL, &places[1], &place), 0);
+    gi_os_watcher_remove(watcher, &places[0]);
+    gt_write_file(folder, "Third", "x", 1);
+    next_record(watcher, &record);
+    GT_EQUAL(record.kind, GI_WATCH_CREATED);
+    GT_CHECK(record.place == &places[1]);
+    GT_EQUAL_STRING(record.name, "Third");
+    int source = (int)gi_os_watcher_source(watcher);
+    gi_os_watcher_destroy(watcher);
+    gi_os_event_close(source);
+    static const char *const names[] = {"other", "Third"};
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        char path[2 * GT_FOLDER_BYTES];
+        snprintf(path, sizeof(path), "%s/%s", folder, names[i]);
+        gt_remove(path);
+    }
+    gt_remove_folder(folder, "conf.INI");
+}
+
+GT_TEST(os_watch_finds_the_directory_of_a_path)
+{
+    GT_EQUAL(gi_os_directory_size("C:\\a\\b"), 5);
+    GT_EQUAL(gi_os_directory_size("C:b"), 2);
+    GT_EQUAL(gi_os_directory_size("a/b"), 2);
+    GT_EQUAL(gi_os_directory_size("b"), 0);
+    GT_CHECK(gi_os_is_directory("C:\\windows"));
+    GT_CHECK(!gi_os_is_directory("C:\\none"));
 }
 
 GT_TEST(os_error_keeps_its_meaning)
