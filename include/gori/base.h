@@ -35,6 +35,12 @@ struct gori_slice {
     size_t size; /* bytes */
 };
 
+/** Room for bytes, to be filled by somebody else. */
+struct gori_room {
+    uint8_t *data;
+    size_t size; /* bytes */
+};
+
 /** A link of an intrusive list.  Private: embed it, never touch it. */
 struct gori_link {
     struct gori_link *next;

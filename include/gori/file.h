@@ -1,8 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Files for sending: a root folder that no path escapes, and reference-counted open files.
- * The calls here block on the disk for as long as the system needs to look up a name or to read;
- * they are meant for names and small files that the system has in memory.
+ * Files: reference-counted, sent by sessions, and a root folder that no path escapes.
+ *
+ *  1. A file is open for as long as somebody holds a reference, on any thread; the last one closes
+ *     it.  Sessions and ops hold their own for as long as they need it.
+ *  2. A file comes from a call here, which blocks, or from an op of <gori/file_op.h>, which does
+ *     not: one thing, two ways to it.  Ops, which read, write and close without blocking, are for
+ *     the second kind; all else is for both.
+ *  3. The calls here block on the disk for as long as the system needs to look up a name or to
+ *     read; they are meant for names and small files that the system has in memory.
+ *
  * Stability: unstable until 1.0.
  */
 #ifndef GORI_FILE_H
@@ -64,10 +71,18 @@ GORI_API const struct gori_file_info *gori_file_describe(const struct gori_file 
 GORI_API GORI_MUST_USE int64_t gori_file_read(struct gori_file *file, uint64_t offset, void *data,
                                               size_t size);
 
+/**
+ * The system's descriptor of a file, for gori_op_send_file and the system's own calls.
+ * Thread: any.  Memory: the file's; open for as long as the caller holds a reference.
+ */
+GORI_API int gori_file_descriptor(const struct gori_file *file);
+
 /** Takes a reference.  Thread: any. */
 GORI_API void gori_file_ref(struct gori_file *file);
 
-/** Gives one up; the last closes the file.  Thread: any.  NULL does nothing. */
+/**
+ * Gives one up; the last closes the file, here and now.  Thread: any.  NULL does nothing.
+ */
 GORI_API void gori_file_unref(struct gori_file *file);
 
 #ifdef __cplusplus

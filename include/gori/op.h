@@ -63,7 +63,15 @@ enum gori_op_kind {
     GORI_OP_RECV_MULTI = 4, /* multishot, into the loop's receive buffers */
     GORI_OP_SEND = 5,       /* all of the pieces, in order */
     GORI_OP_SEND_FILE = 6,  /* all of the range */
-    GORI_OP_WAIT = 7        /* until an event source is ready */
+    GORI_OP_WAIT = 7,       /* until an event source is ready */
+    /* of files: <gori/file_op.h> */
+    GORI_OP_FILE_OPEN = 8,
+    GORI_OP_FILE_READ = 9,
+    GORI_OP_FILE_WRITE = 10,
+    GORI_OP_FILE_SYNC = 11,
+    GORI_OP_FILE_STAT = 12,
+    GORI_OP_FILE_TRUNCATE = 13,
+    GORI_OP_FILE_CLOSE = 14
 };
 
 /** One operation.  Embed it; zero it before its first use. */
@@ -248,7 +256,8 @@ GORI_API GORI_MUST_USE int gori_op_send_more(struct gori_op *op, struct gori_han
 
 /** The range of a file that gori_op_send_file sends. */
 struct gori_file_range {
-    int file;        /* descriptor, open for reading; the caller's, open until the completion */
+    int file;        /* descriptor, open for reading; the caller's, open until the completion; of
+                        a gori_file: gori_file_descriptor */
     uint64_t offset; /* bytes */
     uint64_t size;   /* bytes */
 };

@@ -36,6 +36,11 @@
  *      at once when it is ready already, and takes nothing from it.  The engine leaves the mode of
  *      the source alone, and closes it with the handle.  Whoever empties a source tells nobody: an
  *      engine that remembers readiness asks the system again before it completes.
+ *  E12 File ops (the kinds GORI_OP_FILE_…, inside a struct gori_file_op) have no handle.  An engine
+ *      is given those whose bit is in `native_kinds`; it knows descriptors, not files.  It goes on
+ *      after short reads and writes, fills `descriptor` and `info` of an open and `info` of a stat,
+ *      and leaves no descriptor open of an op that fails.  Undoing an open that was cancelled too
+ *      late is the runtime's business.
  */
 #ifndef GI_ENGINE_ENGINE_H
 #define GI_ENGINE_ENGINE_H
@@ -49,6 +54,7 @@
 #include <stdbool.h>
 
 #include "engine/buffers.h"
+#include "engine/file_op.h"
 
 struct gi_engine;
 struct gi_os_place;
@@ -153,12 +159,24 @@ struct gi_watch_calls {
     int (*next)(struct gi_watcher *watcher, struct gi_watch_record *ret_record);
 };
 
+/**
+ * Calls on open files that block: the operating system's for all real engines, the simulator's own
+ * for sim.  `place` is gi_engine.files_place.  Thread: any.
+ */
+struct gi_file_calls {
+    int64_t (*read)(void *place, int descriptor, void *data, size_t size, uint64_t offset);
+    int (*close)(void *place, int descriptor);
+};
+
 /** One implementation. */
 struct gi_engine_impl {
     const char *name;
     const struct gi_socket_calls *sockets;
     const struct gi_event_calls *events;
     const struct gi_watch_calls *watches;
+    const struct gi_file_calls *files;
+    /** Brings a file that was just opened to the engine; NULL where that is nothing. */
+    int (*attach_file)(struct gi_engine *engine, int descriptor);
     /** GORI_ENOSYS or GORI_EPERM: not to be had here, another engine may be tried. */
     int (*create)(const struct gi_engine_config *config, struct gi_engine **ret_engine);
     /** Nothing is in flight any more: the runtime has closed all handles and seen them closed. */
@@ -180,6 +198,8 @@ struct gi_engine_impl {
 /** Every engine begins with this. */
 struct gi_engine {
     const struct gi_engine_impl *impl;
+    uint32_t native_kinds; /* file ops that it takes (GI_KIND_BIT); a pool does the others */
+    void *files_place;
 };
 
 /** Values of gori_op.state: who holds the op.  Owned by rt/op.c and the engines. */
@@ -211,8 +231,9 @@ extern const struct gi_engine_impl gi_engine_select;
 extern const struct gi_engine_impl gi_engine_iocp;
 extern const struct gi_engine_impl gi_engine_sim;
 
-/** The socket calls of the operating system. */
+/** The socket and file calls of the operating system. */
 extern const struct gi_socket_calls gi_system_sockets;
+extern const struct gi_file_calls gi_system_files;
 
 /** What the operating system knows of event sources. */
 extern const struct gi_event_calls gi_system_events;

@@ -208,4 +208,50 @@ int64_t gi_os_read_at(int fd, void *data, size_t size, uint64_t offset);
 /** Closes a file or a root; not every system closes them as it closes sockets. */
 void gi_os_close_file(int fd);
 
+/* What file ops do, where a thread does them: all of these may block (file_op.c) --------- */
+
+#define GI_OS_FILE_READ      0x01
+#define GI_OS_FILE_WRITE     0x02
+#define GI_OS_FILE_CREATE    0x04
+#define GI_OS_FILE_EXCLUSIVE 0x08
+#define GI_OS_FILE_TRUNCATE  0x10
+#define GI_OS_FILE_APPEND    0x20
+
+/** No root: the path is the system's own. */
+#define GI_OS_NO_ROOT (-1)
+
+/** How a file is opened. */
+struct gi_os_file_open {
+    int root_fd; /* the path stays beneath it; or GI_OS_NO_ROOT */
+    const char *path;
+    uint32_t flags; /* GI_OS_FILE_… */
+    uint32_t mode;  /* of one that is made */
+};
+
+/**
+ * The flags of open(2) for GI_OS_FILE_…, with O_NONBLOCK so that no FIFO is waited for: it is to be
+ * taken off when the file is open.  Not on Windows.
+ */
+int gi_os_open_flags(uint32_t flags);
+
+/** Opens a regular file or a folder; others are let go again with GORI_EACCESS. */
+int gi_os_file_open(const struct gi_os_file_open *how, int *ret_fd,
+                    struct gori_file_info *ret_info);
+
+/** What is under a path. */
+int gi_os_file_stat_path(int root_fd, const char *path, struct gori_file_info *ret_info);
+
+int gi_os_file_stat(int fd, struct gori_file_info *ret_info);
+
+/* One call: bytes moved, perhaps fewer than asked for; the first piece from `skip` on.  In the
+   pieces of a read is room, whatever their type says. */
+int64_t gi_os_file_read(int fd, const struct gori_slice *pieces, uint32_t count, size_t skip,
+                        uint64_t offset);
+int64_t gi_os_file_write(int fd, const struct gori_slice *pieces, uint32_t count, size_t skip,
+                         uint64_t offset, bool append);
+
+int gi_os_file_sync(int fd, bool data_only);
+int gi_os_file_truncate(int fd, uint64_t size);
+int gi_os_file_close(int fd); /* the descriptor is gone, whatever it says */
+
 #endif

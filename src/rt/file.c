@@ -14,19 +14,12 @@
 
 #include "base/alloc.h"
 #include "base/assert.h"
-#include "base/atomic.h"
+#include "base/list.h"
 #include "os/os.h"
 
 struct gori_root {
     const struct gori_allocator *allocator;
     int descriptor;
-};
-
-struct gori_file {
-    const struct gori_allocator *allocator;
-    struct gi_atomic_u32 references;
-    int descriptor;
-    struct gori_file_info info;
 };
 
 int gori_root_open(const struct gori_allocator *allocator, const char *path,
@@ -54,19 +47,46 @@ void gori_root_close(struct gori_root *root)
     }
 }
 
+int gi_root_descriptor(const struct gori_root *root)
+{
+    return root->descriptor;
+}
+
+struct gori_file *gi_file_create(const struct gori_allocator *allocator)
+{
+    struct gori_file *file = gi_alloc_zero(allocator, sizeof(*file));
+    if (file != NULL) {
+        file->allocator = allocator;
+        file->calls = &gi_system_files;
+        file->descriptor = -1;
+        gi_list_init(&file->ops);
+        gi_atomic_u32_init(&file->references, 1);
+    }
+    return file;
+}
+
+void gi_file_forget(struct gori_file *file)
+{
+    gi_free(file->allocator, file, sizeof(*file));
+}
+
+bool gi_file_is_sole(const struct gori_file *file)
+{
+    /* Pairs with the giving up of references: what others did with the file is done. */
+    return gi_atomic_u32_load(&file->references, GI_ACQUIRE) == 1;
+}
+
 int gori_root_open_file(struct gori_root *root, const char *path, struct gori_file **ret_file)
 {
-    struct gori_file *file = gi_alloc(root->allocator, sizeof(*file));
+    struct gori_file *file = gi_file_create(root->allocator);
     if (file == NULL) {
         return GORI_ENOMEM;
     }
     int result = gi_os_open_beneath(root->descriptor, path, &file->descriptor, &file->info);
     if (result < 0) {
-        gi_free(root->allocator, file, sizeof(*file));
+        gi_file_forget(file);
         return result;
     }
-    file->allocator = root->allocator;
-    gi_atomic_u32_init(&file->references, 1);
     *ret_file = file;
     return 0;
 }
@@ -83,10 +103,10 @@ const struct gori_file_info *gori_file_describe(const struct gori_file *file)
 
 int64_t gori_file_read(struct gori_file *file, uint64_t offset, void *data, size_t size)
 {
-    return gi_os_read_at(file->descriptor, data, size, offset);
+    return file->calls->read(file->place, file->descriptor, data, size, offset);
 }
 
-int gi_file_descriptor(const struct gori_file *file)
+int gori_file_descriptor(const struct gori_file *file)
 {
     return file->descriptor;
 }
@@ -107,7 +127,7 @@ void gori_file_unref(struct gori_file *file)
     uint32_t before = gi_atomic_u32_sub(&file->references, 1, GI_ACQ_REL);
     GI_ASSERT(before != 0);
     if (before == 1) {
-        gi_os_close_file(file->descriptor);
-        gi_free(file->allocator, file, sizeof(*file));
+        (void)file->calls->close(file->place, file->descriptor);
+        gi_file_forget(file);
     }
 }

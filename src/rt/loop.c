@@ -12,6 +12,7 @@
 #include "rt/loop.h"
 
 #include <gori/error.h>
+#include <gori/pool.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -71,6 +72,8 @@ static void init_lists(struct gori_loop *loop)
     gi_list_init(&loop->all_listeners);
     gi_list_init(&loop->all_handles);
     gi_list_init(&loop->works);
+    gi_list_init(&loop->file_ops);
+    gi_list_init(&loop->file_waiting);
     gi_list_init(&loop->starved_listeners);
 }
 
@@ -348,6 +351,13 @@ static void wait_for_callers(const struct gori_loop *loop)
     }
 }
 
+/* Whether something is left that ends by turns only. */
+static bool has_open(const struct gori_loop *loop)
+{
+    return !gi_list_is_empty(&loop->all_handles) || !gi_list_is_empty(&loop->file_ops) ||
+           gi_id_table_count(&loop->sessions) != 0;
+}
+
 void gori_loop_destroy(struct gori_loop *loop)
 {
     if (loop == NULL) {
@@ -362,17 +372,21 @@ void gori_loop_destroy(struct gori_loop *loop)
     drop_tasks(loop, loop->tasks);
     drop_tasks(loop, gi_mailbox_take(&loop->shared.mailbox));
     loop->tasks = NULL;
+    gi_file_op_end_all(loop);
     gi_work_end_all(loop);
     gi_watch_end_all(loop);
+    gi_file_op_end_all(loop); /* closes that waited for them */
     gi_listener_end_all(loop);
     gi_session_close_all(loop);
     gi_signals_stop_all(loop);
     close_handles(loop);
-    while (!gi_list_is_empty(&loop->all_handles) || gi_id_table_count(&loop->sessions) != 0) {
+    while (has_open(loop)) {
         /* An engine that fails here cannot promise that the kernel is done with our memory. */
         GI_ASSERT(gori_loop_turn(loop, GORI_NEVER) >= 0);
         close_handles(loop);
+        gi_file_op_end_all(loop);
     }
+    gori_pool_destroy(loop->own_pool);
     gi_session_reap_all(loop);
     gi_watch_fini(loop);
     wait_for_callers(loop);

@@ -62,6 +62,10 @@ struct gori_loop {
     struct gori_loop_stats stats;
     const char *fallback_reason;
     struct gori_link works;           /* submitted to a pool and not yet done (blocking_pool.c) */
+    struct gori_link file_ops;        /* in flight (file_op.h) */
+    struct gori_link file_waiting;    /* of them, those without a place in the pool yet */
+    struct gori_pool *own_pool;       /* made when it was first needed, or NULL */
+    uint32_t file_works;              /* file ops in the pool */
     struct gori_link all_handles;     /* attached and not yet closed, those of sessions too */
     struct gori_mailbox_node *tasks;  /* taken from the mailbox and not yet run */
     struct gi_signals *signals;       /* from the first watcher of a signal on (signal.c) */
@@ -106,6 +110,10 @@ GORI_MUST_USE int gi_handle_attach(struct gori_loop *loop, gori_native native, u
 
 /** Hands a completion to its callback (op.c). */
 void gi_op_dispatch(struct gori_loop *loop, const struct gi_completion *completion);
+
+/* Of file_op.c. */
+void gi_file_op_dispatch(struct gori_op *op, int64_t result);
+void gi_file_op_end_all(struct gori_loop *loop); /* at destroy: asks all, completes some */
 
 /** Starts a timer for an absolute time, without asking the clock (timer.c). */
 void gi_timer_start_at(struct gori_loop *loop, struct gori_timer *timer, gori_time deadline);

@@ -378,6 +378,10 @@ void gi_op_dispatch(struct gori_loop *loop, const struct gi_completion *completi
         dispatch_closed(completion->closed);
         return;
     }
+    if (GI_UNLIKELY(gi_is_file_kind(op->kind))) {
+        gi_file_op_dispatch(op, completion->what.result);
+        return;
+    }
     GI_ASSERT(op->state != GI_OP_IDLE);
     if (completion->what.is_last) {
         op->state = GI_OP_IDLE;

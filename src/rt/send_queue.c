@@ -31,7 +31,6 @@
 
 #include "base/assert.h"
 #include "base/compiler.h"
-#include "rt/file.h"
 
 struct gi_send_chunk {
     uint32_t used;   /* bytes filled */
@@ -454,7 +453,7 @@ static GI_NOINLINE void next_of_many(struct gi_send_queue *queue, struct gi_send
     *ret_batch = (struct gi_send_batch){.pieces = head.slices + first};
     if (GI_UNLIKELY((head.owners[first] & OWNER_MASK) == OWNER_FILE)) {
         const struct gi_send_file *range = owner_pointer(head.owners[first]);
-        ret_batch->file.file = gi_file_descriptor(range->file);
+        ret_batch->file.file = gori_file_descriptor(range->file);
         ret_batch->file.offset = range->offset;
         ret_batch->file.size = gi_min_u64(range->size, GI_SEND_FILE_BYTES);
     } else {

@@ -69,6 +69,11 @@ void gt_touch_file(const char *path);                                 /* its att
 void gt_make_directory(const char *path);
 void gt_rename(const char *from, const char *to); /* in place of what is there */
 void gt_remove(const char *path);                 /* a file, or a directory without entries */
+/** Makes a pipe with a name; false where there is no such thing. */
+bool gt_make_fifo(const char *folder, const char *name);
+
+/** From here on no file of this process grows beyond that; false where it cannot be had. */
+bool gt_limit_file_size(size_t size);
 
 /** Removes a file and its folder, of which it is the only one, now or when the test ends: not every
  * system removes what is open. */

@@ -189,6 +189,19 @@ void gt_remove(const char *path)
     GT_EQUAL(remove(path), 0);
 }
 
+bool gt_make_fifo(const char *folder, const char *name)
+{
+    char path[2 * GT_FOLDER_BYTES];
+    snprintf(path, sizeof(path), "%s/%s", folder, name);
+    return mkfifo(path, 0600) == 0;
+}
+
+bool gt_limit_file_size(size_t size)
+{
+    const struct rlimit limit = {.rlim_cur = size, .rlim_max = size};
+    return signal(SIGXFSZ, SIG_IGN) != SIG_ERR && setrlimit(RLIMIT_FSIZE, &limit) == 0;
+}
+
 void gt_remove_folder(const char *folder, const char *name)
 {
     char path[2 * GT_FOLDER_BYTES];

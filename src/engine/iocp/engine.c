@@ -213,6 +213,7 @@ const struct gi_engine_impl gi_engine_iocp = {
     .sockets = &gi_system_sockets,
     .events = &gi_system_events,
     .watches = &gi_system_watches,
+    .files = &gi_system_files,
     .create = create,
     .destroy = destroy,
     .report = gi_iocp_report,

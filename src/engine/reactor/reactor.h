@@ -175,9 +175,9 @@ void gi_reactor_stats(const struct gi_engine *engine, struct gi_engine_stats *re
 /** The functions of an engine; its file adds the name, and what makes and reports its poller. */
 #define GI_REACTOR_FUNCTIONS                                                                       \
     .sockets = &gi_system_sockets, .events = &gi_system_events, .watches = &gi_system_watches,     \
-    .destroy = gi_reactor_destroy, .now = gi_reactor_now, .attach = gi_reactor_attach,             \
-    .submit = gi_reactor_submit, .cancel = gi_reactor_cancel, .close = gi_reactor_close,           \
-    .turn = gi_reactor_turn, .next = gi_reactor_next, .wake = gi_reactor_wake,                     \
-    .stats = gi_reactor_stats
+    .files = &gi_system_files, .destroy = gi_reactor_destroy, .now = gi_reactor_now,               \
+    .attach = gi_reactor_attach, .submit = gi_reactor_submit, .cancel = gi_reactor_cancel,         \
+    .close = gi_reactor_close, .turn = gi_reactor_turn, .next = gi_reactor_next,                   \
+    .wake = gi_reactor_wake, .stats = gi_reactor_stats
 
 #endif

@@ -12,7 +12,7 @@
  *     turn (an overflow, and a multishot op armed anew).
  *  4. A handle's descriptor is closed when its last op's last completion has been given out, or in
  *     the next turn when it has none; `closed` comes after that.
- * Thread: the loop's.  Reading list: engine/engine.h (E1 to E11), sim.h.
+ * Thread: the loop's.  Reading list: engine/engine.h (E1 to E12), sim.h.
  */
 #include <gori/error.h>
 #include <inttypes.h>
@@ -235,6 +235,9 @@ static struct sim_entry *choose_entry(struct sim_engine *engine)
 
 static bool is_ready(const struct sim_engine *engine, const struct sim_op *record)
 {
+    if (record->handle == NULL) {
+        return true; /* a file */
+    }
     uint32_t ready = gi_sim_ready(engine->sim, record->handle->native);
     switch (record->op->kind) {
     case GORI_OP_RECV_MULTI:
@@ -407,6 +410,14 @@ static void work_send(struct sim_engine *engine, struct sim_op *record)
     }
 }
 
+/* A file of the world, or one of the machine: what a test sends may be either. */
+static int64_t read_file(struct sim_engine *engine, int file, void *data, size_t size,
+                         uint64_t offset)
+{
+    return file >= GI_SIM_FILES_FROM ? gi_sim_file_read(engine->sim, file, data, size, offset)
+                                     : gi_os_read_at(file, data, size, offset);
+}
+
 static void work_send_file(struct sim_engine *engine, struct sim_op *record)
 {
     struct gori_op *op = record->op;
@@ -417,8 +428,8 @@ static void work_send_file(struct sim_engine *engine, struct sim_op *record)
     while (op->as.send_file.progress < op->as.send_file.size) {
         uint64_t left = op->as.send_file.size - op->as.send_file.progress;
         int64_t got =
-            gi_os_read_at(op->as.send_file.file, chunk, (size_t)gi_min_u64(left, sizeof(chunk)),
-                          op->as.send_file.offset + op->as.send_file.progress);
+            read_file(engine, op->as.send_file.file, chunk, (size_t)gi_min_u64(left, sizeof(chunk)),
+                      op->as.send_file.offset + op->as.send_file.progress);
         if (got <= 0) {
             post(engine, record, got == 0 ? GORI_ETRUNCATED : got, true);
             return;
@@ -438,8 +449,25 @@ static void work_send_file(struct sim_engine *engine, struct sim_op *record)
     post(engine, record, (int64_t)op->as.send_file.progress, true);
 }
 
+static void work_file(struct sim_engine *engine, struct sim_op *record)
+{
+    if (overflows(engine, record)) {
+        return;
+    }
+    int64_t result = gi_sim_file_work(engine->sim, gi_file_op_of(record->op));
+    if (result == GORI_EAGAIN) {
+        record->not_before = engine->sim->now + random_pause(engine->sim);
+        return;
+    }
+    post(engine, record, result, true);
+}
+
 static void work_kind(struct sim_engine *engine, struct sim_op *record)
 {
+    if (record->handle == NULL) {
+        work_file(engine, record);
+        return;
+    }
     switch (record->op->kind) {
     case GORI_OP_ACCEPT:
         work_accept(engine, record);
@@ -520,6 +548,8 @@ static int engine_create(const struct gi_engine_config *config, struct gi_engine
         return GORI_ENOMEM;
     }
     engine->base.impl = &gi_engine_sim;
+    engine->base.native_kinds = UINT32_MAX;
+    engine->base.files_place = sim;
     engine->sim = sim;
     engine->allocator = config->allocator;
     engine->buffers = config->buffers;
@@ -617,10 +647,39 @@ static struct sim_op **direction_of(struct sim_handle *handle, uint8_t kind)
     return reads ? &handle->receiving : &handle->sending;
 }
 
+/* Takes an op in; `handle` is NULL for one on a file. */
+static int admit(struct sim_engine *engine, struct gori_op *op, struct sim_handle *handle)
+{
+    struct gi_sim *sim = engine->sim;
+    gori_native native = handle != NULL ? handle->native : GORI_NATIVE_NONE;
+    if (engine->op_count >= engine->ops_max) {
+        return GORI_ELIMIT;
+    }
+    if (++sim->submits == sim->config.submit_fails_at ||
+        gi_sim_chance(sim, sim->config.faults.submit_error)) {
+        gi_sim_trace(sim, "submit fails", native, op->kind, (int64_t)sim->submits);
+        return GORI_ENOMEM;
+    }
+    struct sim_op *record = op_acquire(engine);
+    if (record == NULL) {
+        return GORI_ENOMEM;
+    }
+    *record = (struct sim_op){
+        .op = op, .handle = handle, .index = record->index, .generation = record->generation};
+    op->slot = record->index;
+    engine->op_count++;
+    gi_list_push_back(&engine->ops, &record->link);
+    gi_sim_trace(sim, "submit", record->index, op->kind, native);
+    return 0;
+}
+
 static int engine_submit(struct gi_engine *base, struct gori_op *op)
 {
     struct sim_engine *engine = self(base);
     struct gi_sim *sim = engine->sim;
+    if (gi_is_file_kind(op->kind)) {
+        return admit(engine, op, NULL);
+    }
     struct sim_handle *handle = handle_get(engine, op->handle);
     struct sim_op **direction = direction_of(handle, op->kind);
     if (handle->closing) {
@@ -632,26 +691,12 @@ static int engine_submit(struct gi_engine *base, struct gori_op *op)
     if (*direction != NULL) {
         gi_sim_fail(sim, "a second op in one direction of a handle");
     }
-    if (engine->op_count >= engine->ops_max) {
-        return GORI_ELIMIT;
+    int result = admit(engine, op, handle);
+    if (result < 0) {
+        return result;
     }
-    if (++sim->submits == sim->config.submit_fails_at ||
-        gi_sim_chance(sim, sim->config.faults.submit_error)) {
-        gi_sim_trace(sim, "submit fails", handle->native, op->kind, (int64_t)sim->submits);
-        return GORI_ENOMEM;
-    }
-    struct sim_op *record = op_acquire(engine);
-    if (record == NULL) {
-        return GORI_ENOMEM;
-    }
-    *record = (struct sim_op){
-        .op = op, .handle = handle, .index = record->index, .generation = record->generation};
-    *direction = record;
-    op->slot = record->index;
+    *direction = engine->op_table[op->slot];
     op->handle->in_flight++;
-    engine->op_count++;
-    gi_list_push_back(&engine->ops, &record->link);
-    gi_sim_trace(sim, "submit", record->index, op->kind, handle->native);
     return 0;
 }
 
@@ -834,15 +879,17 @@ static void finish(struct sim_engine *engine, struct sim_op *record)
     if (gi_sim_chance(sim, sim->config.faults.stale)) {
         post_stale(engine, record);
     }
-    *direction_of(handle, record->op->kind) = NULL;
+    if (handle != NULL) {
+        *direction_of(handle, record->op->kind) = NULL;
+        handle->handle->in_flight--;
+    }
     gi_list_remove(&record->link);
     engine->op_count--;
-    handle->handle->in_flight--;
     record->op = NULL;
     record->generation++;
     record->next_free = engine->free_ops;
     engine->free_ops = record;
-    if (handle->closing && handle->handle->in_flight == 0) {
+    if (handle != NULL && handle->closing && handle->handle->in_flight == 0) {
         close_descriptor(engine, handle);
     }
 }
@@ -925,8 +972,9 @@ void gi_sim_engine_dump(const struct gori_link *link)
             engine->woken ? ", woken" : "");
     GI_LIST_FOREACH (op_link, &engine->ops) {
         const struct sim_op *record = gori_container_of(op_link, struct sim_op, link);
+        gori_native native = record->handle != NULL ? record->handle->native : GORI_NATIVE_NONE;
         fprintf(stderr, "  op %u kind %u on %" PRIdPTR "%s%s%s%s%s\n", record->index,
-                record->op->kind, record->handle->native, record->flushed ? "" : " not-flushed",
+                record->op->kind, native, record->flushed ? "" : " not-flushed",
                 record->canceling ? " canceling" : "", record->done ? " done" : "",
                 record->starved ? " starved" : "", can_work(engine, record) ? " ready" : "");
     }
@@ -1015,6 +1063,7 @@ static const struct gi_watch_calls sim_watches = {
 const struct gi_engine_impl gi_engine_sim = {
     .name = "sim",
     .sockets = &sim_sockets,
+    .files = &gi_sim_files,
     .events = &gi_sim_events,
     .watches = &sim_watches,
     .create = engine_create,

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Files of a simulated world, as far as they can be watched: names in directories, without content,
- * and the watchers of them (os/watch.h).  What tells of changes is made like inotify: one queue for
- * each watcher, of bounded length, in which a record that follows its like is one with it.
+ * Files of a simulated world, as far as they can be watched: names in directories (what is in them
+ * is disk.c's), and the watchers of them (os/watch.h).  What tells of changes is made like inotify:
+ * one queue for each watcher, of bounded length, in which a record that follows its like is one
+ * with it.
  * Contract: sim.h.  Thread: one.
  */
 #include <gori/error.h>
@@ -329,6 +330,7 @@ int gi_sim_file_remove(struct gi_sim *sim, const char *path)
         tell_of(sim, path, strlen(path), GI_WATCH_GONE, "");
     }
     unmake(sim, file);
+    gi_sim_disk_rename(sim, path, NULL);
     tell(sim, path, GI_WATCH_DELETED);
     return 0;
 }
@@ -344,6 +346,7 @@ int gi_sim_file_rename(struct gi_sim *sim, const char *from, const char *to)
         unmake(sim, replaced);
     }
     make(sim, to, file->is_directory);
+    gi_sim_disk_rename(sim, from, to);
     sim->watch_pair++;
     tell(sim, from, GI_WATCH_MOVED_FROM);
     tell(sim, to, GI_WATCH_MOVED_TO);

@@ -54,6 +54,7 @@ struct gi_sim_faults {
     uint16_t reset;        /* the network cuts a connection while it hands over bytes */
     uint16_t slow;         /* a connection is slow: long delays, few bytes at a time */
     uint16_t short_look;   /* a look at changes of files ends before all were told */
+    uint16_t file_error;   /* an op on a file fails: EIO, ENOSPC, or what an open may say */
     uint16_t discard;      /* a reset throws away what was received before it and not yet read */
 };
 
@@ -68,7 +69,8 @@ struct gi_sim_config {
     uint32_t send_bytes_max;
     uint32_t recv_bytes_min;
     uint32_t recv_bytes_max;
-    gori_time delay_min; /* time that bytes, connects and resets are under way; default none */
+    uint64_t file_bytes_max; /* of all files together; default 1 GiB */
+    gori_time delay_min;     /* time that bytes, connects and resets are under way; default none */
     gori_time delay_max;
     gori_time turn_cost;      /* time that each turn takes; default none */
     gori_time jump_max;       /* default 1 s */
@@ -87,6 +89,8 @@ struct gi_sim_stats {
     uint64_t stale;        /* completions made up by the fault `stale` */
     uint32_t connections_now;
     uint32_t descriptors_now; /* sockets of the loops */
+    uint32_t files_now;       /* open */
+    uint64_t file_bytes_now;  /* of all files together */
     uint32_t peers_now;       /* sockets of nobody's loop: the scripted peers' */
 };
 
@@ -201,8 +205,8 @@ void gi_sim_source_set(struct gi_sim *sim, gori_native source, bool is_ready);
 /* Files, as far as they can be watched ----------------------------------------------------- */
 
 /*
- * Names without content.  The directory of a path is what stands before its last '/'.  Only
- * directories that were made can be watched; files need none.
+ * Names; their content is disk.c's.  The directory of a path is what stands before its last '/'.
+ * Only directories that were made can be watched; files need none.
  */
 void gi_sim_directory_make(struct gi_sim *sim, const char *path); /* which is new */
 void gi_sim_file_write(struct gi_sim *sim, const char *path);     /* makes it if need be */
@@ -231,5 +235,13 @@ void gi_sim_exit(struct gi_sim *sim, int64_t id, int status, int signal);
 /** Two sockets that are connected: of a loop's, and of a scripted peer's. */
 int gi_sim_pair(struct gi_sim *sim, struct gi_engine *engine, gori_native *ret_ours,
                 gori_native *ret_theirs);
+
+/* Files: what loops open in this world, in memory (disk.c) ---------------------------------- */
+
+/** Makes a folder, "/" in front; the one it is in is there already. */
+void gi_sim_make_folder(struct gi_sim *sim, const char *path);
+
+/** From here on all files together have no more room than that. */
+void gi_sim_limit_files(struct gi_sim *sim, uint64_t bytes);
 
 #endif

@@ -35,6 +35,7 @@ static void fill_defaults(struct gi_sim_config *config)
     config->completions_max = config->completions_max > 0 ? config->completions_max : 4096;
     config->changes_max = config->changes_max > 0 ? config->changes_max : 16384;
     config->burst_max = config->burst_max > 0 ? config->burst_max : 16;
+    config->file_bytes_max = config->file_bytes_max > 0 ? config->file_bytes_max : 1 << 30;
     config->jump_max = config->jump_max > 0 ? config->jump_max : GORI_SECONDS;
     fill_range(&config->send_bytes_min, &config->send_bytes_max, 64 * 1024);
     fill_range(&config->recv_bytes_min, &config->recv_bytes_max, 64 * 1024);
@@ -64,6 +65,7 @@ int gi_sim_create(const struct gori_allocator *allocator, const struct gi_sim_co
     gi_list_init(&sim->paths);
     gi_list_init(&sim->files);
     gi_list_init(&sim->watchers);
+    gi_list_init(&sim->nodes);
     gi_list_init(&sim->engines);
     gi_list_init(&sim->actors);
     gi_list_init(&sim->signal_watches);
@@ -90,10 +92,14 @@ void gi_sim_destroy(struct gi_sim *sim)
     if (sim->stats.peers_now > 0) {
         gi_sim_fail(sim, "a scripted peer was not closed");
     }
+    if (sim->stats.files_now > 0) {
+        gi_sim_fail(sim, "a loop has leaked a file");
+    }
     gi_sim_files_fini(sim);
     if (!gi_list_is_empty(&sim->children)) {
         gi_sim_fail(sim, "a loop has forgotten a child");
     }
+    gi_sim_disk_fini(sim);
     gi_sim_network_fini(sim);
     gi_free(sim->allocator, sim->events, sim->event_capacity * sizeof(struct gi_sim_event *));
     gi_free(sim->allocator, sim, sizeof(*sim));

@@ -21,6 +21,7 @@
 #include "engine/sim/sim.h"
 
 #define GI_SIM_NATIVE_FROM 1048576 /* no descriptor of the machine is as high by chance */
+#define GI_SIM_FILES_FROM  2097152 /* and of files: no socket is */
 #define GI_SIM_TRACE_COUNT 256     /* events kept; a power of two */
 
 struct gi_sim_trace_entry {
@@ -128,7 +129,11 @@ struct gi_sim {
     /* files */
     struct gori_link files;
     struct gori_link watchers;
-    uint32_t watch_pair; /* of the latest rename */
+    uint32_t watch_pair;    /* of the latest rename */
+    struct gori_link nodes; /* of struct gi_sim_node */
+    struct gi_sim_open_file *open_files;
+    uint32_t open_file_capacity;
+    uint64_t next_node;
     /* its one process */
     struct gori_link signal_watches; /* of struct gi_os_signal_watch */
     struct gori_link children;       /* of struct sim_child */
@@ -182,6 +187,18 @@ int gi_sim_watcher_next(struct gi_watcher *watcher, struct gi_watch_record *ret_
 void gi_sim_files_fini(struct gi_sim *sim);
 /* Of events.c. */
 extern const struct gi_event_calls gi_sim_events;
+
+/* Of disk.c. */
+
+/** What an op on a file comes to now: a result, or GORI_EAGAIN when it goes on later. */
+int64_t gi_sim_file_work(struct gi_sim *sim, struct gori_file_op *op);
+int64_t gi_sim_file_read(struct gi_sim *sim, int descriptor, void *data, size_t size,
+                         uint64_t offset);
+int gi_sim_file_close(struct gi_sim *sim, int descriptor);
+/** A name is another one from now on, or none (NULL). */
+void gi_sim_disk_rename(struct gi_sim *sim, const char *from, const char *to);
+void gi_sim_disk_fini(struct gi_sim *sim);
+extern const struct gi_file_calls gi_sim_files;
 
 /* Of network.c. */
 void gi_sim_network_dump(const struct gi_sim *sim);

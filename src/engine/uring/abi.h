@@ -24,6 +24,9 @@
 #define GI_URING_FEAT_MIN_TIMEOUT     (1U << 15) /* 6.12 */
 #define GI_URING_FEAT_NO_IOWAIT       (1U << 17) /* 6.15 */
 
+/* SQE opcodes. */
+#define GI_URING_OP_FTRUNCATE 55U /* 6.9 */
+
 /* SQE ioprio of IORING_OP_SEND. */
 #define GI_URING_IOPRIO_VECTORIZED (1U << 5) /* 6.17 */
 

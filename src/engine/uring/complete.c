@@ -367,7 +367,11 @@ static void complete_cancel(struct gi_uring *uring, uint64_t user_data)
         !(slot->flags & GI_URING_SLOT_KERNEL)) {
         return;
     }
-    const struct gori_handle *handle = ((const struct gori_op *)slot->owner)->handle;
+    const struct gori_op *op = slot->owner;
+    if (gi_is_file_kind(op->kind)) {
+        return; /* a thread of the kernel's is at it */
+    }
+    const struct gori_handle *handle = op->handle;
     if (handle->state == GI_HANDLE_CLOSING) {
         /* Counted by the handle: an operation that shows life begins anew. */
         struct gi_uring_slot *handle_slot = gi_uring_handle_slot(uring, handle);
@@ -466,6 +470,14 @@ static GI_NOINLINE bool complete_rare(struct gi_uring *uring, struct outcome out
     case GI_URING_CANCEL_HANDLE:
         complete_cancel_handle(uring, outcome.user_data);
         return false;
+    case GORI_OP_FILE_OPEN:
+    case GORI_OP_FILE_READ:
+    case GORI_OP_FILE_WRITE:
+    case GORI_OP_FILE_SYNC:
+    case GORI_OP_FILE_STAT:
+    case GORI_OP_FILE_TRUNCATE:
+    case GORI_OP_FILE_CLOSE:
+        return gi_uring_complete_file(uring, event.index, event.result, ret_completion);
     default:
         complete_cancel(uring, outcome.user_data);
         return false;
@@ -512,6 +524,9 @@ static GI_NOINLINE bool deliver_own(struct gi_uring *uring, struct gi_completion
         return deliver_closed(uring, ret_completion);
     }
     struct gi_uring_slot *slot = gi_uring_slots_at(&uring->slots, index);
+    if (gi_is_file_kind(((const struct gori_op *)slot->owner)->kind)) {
+        return gi_uring_deliver_file(uring, index, slot->result, ret_completion);
+    }
     struct event event = {.slot = slot, .op = slot->owner, .index = index};
     int64_t result = slot->result;
     if (result == 0 && event.op->kind == GORI_OP_SEND_FILE) {

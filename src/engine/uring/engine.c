@@ -115,6 +115,8 @@ static int open_parts(struct gi_uring *uring, struct gi_buffers *pool)
     if (error < 0) {
         return error;
     }
+    uring->ring.features |=
+        gi_uring_try_files(&uring->ring, gi_uring_features_disabled(), &uring->base.native_kinds);
     uring->shared.wake_fd = eventfd(0, EFD_CLOEXEC);
     return uring->shared.wake_fd < 0 ? gi_os_error(errno) : 0;
 }
@@ -360,6 +362,7 @@ const struct gi_engine_impl gi_engine_uring = {
     .sockets = &gi_system_sockets,
     .events = &gi_system_events,
     .watches = &gi_system_watches,
+    .files = &gi_system_files,
     .create = uring_create,
     .destroy = uring_destroy,
     .report = gi_uring_report,

@@ -27,14 +27,17 @@
     X(GI_URING_ACCEPT_MULTISHOT, 7, "accept_multishot", "5.19",                                    \
       "one submission accepts connections until it is cancelled")                                  \
     X(GI_URING_RECV_MULTISHOT, 8, "recv_multishot", "6.0",                                         \
-      "one submission receives until the stream ends; an idle connection holds no buffer")
+      "one submission receives until the stream ends; an idle connection holds no buffer")         \
+    X(GI_URING_FILES, 9, "files", "5.6",                                                           \
+      "files are opened, read, written, synced and closed without threads of ours")                \
+    X(GI_URING_FILE_TRUNCATE, 10, "file_truncate", "6.9", "and truncated")
 
 /** The features, one bit each. */
 enum gi_uring_feature {
 #define GI_URING_FEATURE_ENUM(name, bit, text, since, use) name = 1 << (bit),
     GI_URING_FEATURE_MAP(GI_URING_FEATURE_ENUM)
 #undef GI_URING_FEATURE_ENUM
-        GI_URING_FEATURES_ALL = (1 << 9) - 1,
+        GI_URING_FEATURES_ALL = (1 << 11) - 1,
     GI_URING_ENGINE = 1 << 16 /* not a feature: the whole engine, as "all" */
 };
 

@@ -307,7 +307,7 @@ static void add_unneeded(struct gori_engine_report *report, const struct gi_ring
     add(report, "splice", GORI_FEATURE_UNNEEDED,
         "runs on a thread of its own for each call; sendfile from the loop is cheaper");
     add(report, "close_and_shutdown", GORI_FEATURE_UNNEEDED,
-        "as submissions: the system calls are cheaper, and their effect is at once");
+        "of sockets, as submissions: the system calls are cheaper, and their effect is at once");
     add(report, "msg_ring", GORI_FEATURE_UNNEEDED,
         "messages between rings: a mailbox and one wake of a sleeping loop cost less");
     add(report, "napi_busy_poll", GORI_FEATURE_UNNEEDED,
@@ -352,8 +352,11 @@ static int try_ring(struct gi_ring *ring, uint32_t disabled)
     }
     if (error < 0) {
         gi_ring_fini(ring);
+        return error;
     }
-    return error < 0 ? error : 0;
+    uint32_t kinds;
+    ring->features |= gi_uring_try_files(ring, disabled, &kinds);
+    return 0;
 }
 
 void gi_uring_report(struct gori_engine_report *ret_report)

@@ -38,6 +38,12 @@ int gi_uring_try_vectorized(struct gi_ring *ring);
  */
 int gi_uring_try_nothing(struct gi_ring *ring);
 
+/**
+ * Asks which file ops the kernel has (files.c).  Result: the features of it that are there and not
+ * in `disabled`; `ret_kinds` the kinds of ops, as gi_engine.native_kinds.
+ */
+uint32_t gi_uring_try_files(struct gi_ring *ring, uint32_t disabled, uint32_t *ret_kinds);
+
 void gi_uring_report(struct gori_engine_report *ret_report);
 
 #endif

@@ -193,8 +193,12 @@ void gi_uring_arm(struct gi_uring *uring, uint32_t index)
     const struct gori_op *op = slot->owner;
     slot->generation++;
     slot->flags |= GI_URING_SLOT_KERNEL;
-    int fd = (int)op->handle->native;
     uint64_t user_data = gi_uring_slots_user_data(&uring->slots, index, op->kind);
+    if (GI_UNLIKELY(gi_is_file_kind(op->kind))) {
+        gi_uring_fill_file(op, user_data, sqe);
+        return;
+    }
+    int fd = (int)op->handle->native;
     switch (op->kind) {
     case GORI_OP_SEND:
         fill_send(uring, op, fd, user_data, sqe);
@@ -253,6 +257,9 @@ int gi_uring_attach(struct gi_engine *engine, struct gori_handle *handle)
 int gi_uring_submit(struct gi_engine *engine, struct gori_op *op)
 {
     struct gi_uring *uring = (struct gi_uring *)engine;
+    if (GI_UNLIKELY(gi_is_file_kind(op->kind))) {
+        return gi_uring_submit_file(uring, op);
+    }
     if (GI_UNLIKELY(uring->ops_in_flight >= uring->ops_max)) {
         return GORI_ELIMIT;
     }

@@ -4,7 +4,8 @@
  *
  *   engine.c    life, the turn, wake                 submit.c   what goes to the kernel
  *   complete.c  what comes back                      calls.c    what the engine does itself
- *   probe.c     what is to be had on this machine    ring.c, slots.c, recv_buffers.c   their names
+ *   files.c     file ops                             ring.c, slots.c, recv_buffers.c   their names
+ *   probe.c     what is to be had on this machine
  *
  * Where an operation is, by its slot:
  *
@@ -73,7 +74,8 @@ struct gi_uring {
 /** Whether an operation was asked to end, itself or with its handle. */
 static inline bool gi_uring_is_ending(const struct gori_op *op)
 {
-    return op->state == GI_OP_CANCELING || op->handle->state == GI_HANDLE_CLOSING;
+    return op->state == GI_OP_CANCELING ||
+           (op->handle != NULL && op->handle->state == GI_HANDLE_CLOSING);
 }
 
 /** Where its handle notes that an operation is in flight (U4). */
@@ -117,6 +119,21 @@ void gi_uring_arm_wake(struct gi_uring *uring);
 
 /* complete.c */
 bool gi_uring_next(struct gi_engine *engine, struct gi_completion *ret_completion);
+
+/* files.c */
+
+/** Writes the submission of a file op. */
+void gi_uring_fill_file(const struct gori_op *owner, uint64_t user_data, struct io_uring_sqe *sqe);
+
+int gi_uring_submit_file(struct gi_uring *uring, struct gori_op *op);
+
+/** Takes in what the kernel said; whether that makes a completion for the runtime. */
+bool gi_uring_complete_file(struct gi_uring *uring, uint32_t index, int32_t result,
+                            struct gi_completion *ret_completion);
+
+/** Ends a file op of which the kernel has nothing. */
+bool gi_uring_deliver_file(struct gi_uring *uring, uint32_t index, int64_t result,
+                           struct gi_completion *ret_completion);
 
 /* calls.c */
 

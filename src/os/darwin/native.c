@@ -102,3 +102,10 @@ void gi_os_thread_set_name(const char *name)
 {
     (void)pthread_setname_np(name);
 }
+
+/* fsync leaves the bytes in the device's own cache; F_FULLFSYNC is not for every file system. */
+int gi_os_native_sync(int fd, bool data_only)
+{
+    (void)data_only;
+    return fcntl(fd, F_FULLFSYNC) == 0 ? 0 : fsync(fd);
+}

@@ -7,11 +7,12 @@
 
 #include <gori/error.h>
 
-int gi_os_resolve_by_kernel(int root_fd, const char *path, int open_flags, int *ret_fd)
+int gi_os_resolve_by_kernel(int root_fd, const char *path, int open_flags, mode_t mode, int *ret_fd)
 {
     (void)root_fd;
     (void)path;
     (void)open_flags;
+    (void)mode;
     (void)ret_fd;
     return GORI_ENOSYS;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What POSIX leaves open, as Linux has it: flags in the call that makes a socket, poll to the
- * nanosecond, conditions on the monotonic clock, names of threads.
+ * nanosecond, conditions on the monotonic clock, names of threads, syncing files.
  * Thread: any.  Reading: socket(2), accept4(2), connect(2), ppoll(2).
  */
 #include "os/posix/native.h"
@@ -11,6 +11,7 @@
 #include <pthread.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 static int mode_of(uint32_t flags)
 {
@@ -69,6 +70,11 @@ int gi_os_native_condition_wait(pthread_cond_t *condition, pthread_mutex_t *mute
     struct timespec until = {.tv_sec = (time_t)(deadline / GORI_SECONDS),
                              .tv_nsec = (long)(deadline % GORI_SECONDS)};
     return pthread_cond_timedwait(condition, mutex, &until);
+}
+
+int gi_os_native_sync(int fd, bool data_only)
+{
+    return data_only ? fdatasync(fd) : fsync(fd);
 }
 
 void gi_os_thread_set_name(const char *name)

@@ -14,10 +14,11 @@
 /* The kernel gives up with EAGAIN when somebody renames on the way of a ".."; it is rare. */
 #define TRIES_MAX 32
 
-int gi_os_resolve_by_kernel(int root_fd, const char *path, int open_flags, int *ret_fd)
+int gi_os_resolve_by_kernel(int root_fd, const char *path, int open_flags, mode_t mode, int *ret_fd)
 {
     struct open_how how = {
         .flags = (uint64_t)(unsigned)(open_flags | O_CLOEXEC),
+        .mode = (open_flags & O_CREAT) != 0 ? mode : 0,
         .resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS,
     };
     long fd = -1;

@@ -34,36 +34,37 @@ int gi_os_open_root(const char *path, int *ret_fd)
     return 0;
 }
 
-/* What a descriptor names; GORI_EACCESS for special files. */
-static int look(int fd, struct gori_file_info *ret_info)
+int gi_os_describe(const struct stat *status, struct gori_file_info *ret_info)
 {
-    struct stat status;
-    if (fstat(fd, &status) != 0) {
-        return gi_os_error(errno);
-    }
-    if (!S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode)) {
+    if (!S_ISREG(status->st_mode) && !S_ISDIR(status->st_mode)) {
         return GORI_EACCESS;
     }
     *ret_info = (struct gori_file_info){
-        .size = (uint64_t)status.st_size,
-        .modified_s = (int64_t)status.MODIFIED.tv_sec,
-        .modified_ns = (uint32_t)status.MODIFIED.tv_nsec,
-        .device = (uint64_t)status.st_dev,
-        .inode = (uint64_t)status.st_ino,
-        .is_directory = S_ISDIR(status.st_mode),
+        .size = (uint64_t)status->st_size,
+        .modified_s = (int64_t)status->MODIFIED.tv_sec,
+        .modified_ns = (uint32_t)status->MODIFIED.tv_nsec,
+        .device = (uint64_t)status->st_dev,
+        .inode = (uint64_t)status->st_ino,
+        .is_directory = S_ISDIR(status->st_mode),
     };
     return 0;
+}
+
+int gi_os_look(int fd, struct gori_file_info *ret_info)
+{
+    struct stat status;
+    return fstat(fd, &status) == 0 ? gi_os_describe(&status, ret_info) : gi_os_error(errno);
 }
 
 int gi_os_stat_by(gi_os_resolve_fn *resolve, int root_fd, const char *path,
                   struct gori_file_info *ret_info)
 {
     int fd;
-    int error = resolve(root_fd, path, GI_OS_O_LOOK, &fd);
+    int error = resolve(root_fd, path, GI_OS_O_LOOK, 0, &fd);
     if (error < 0) {
         return error;
     }
-    error = look(fd, ret_info);
+    error = gi_os_look(fd, ret_info);
     gi_os_close(fd);
     return error;
 }
@@ -78,12 +79,12 @@ int gi_os_open_by(gi_os_resolve_fn *resolve, int root_fd, const char *path, int 
             return error;
         }
         int fd;
-        error = resolve(root_fd, path, O_RDONLY | O_NONBLOCK | O_NOCTTY, &fd);
+        error = resolve(root_fd, path, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0, &fd);
         if (error < 0) {
             return error;
         }
         struct gori_file_info after;
-        error = look(fd, &after);
+        error = gi_os_look(fd, &after);
         if (error == 0 && after.inode == before.inode && after.device == before.device) {
             *ret_fd = fd;
             *ret_info = after;

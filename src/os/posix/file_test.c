@@ -171,7 +171,7 @@ GT_TEST(os_paths_by_walk)
 static bool has_openat2(void)
 {
     int fd;
-    bool has = gi_os_resolve_by_kernel(AT_FDCWD, ".", O_RDONLY, &fd) == 0;
+    bool has = gi_os_resolve_by_kernel(AT_FDCWD, ".", O_RDONLY, 0, &fd) == 0;
     if (has) {
         close(fd);
     }

@@ -38,4 +38,7 @@ int gi_os_native_condition_init(pthread_cond_t *condition);
 int gi_os_native_condition_wait(pthread_cond_t *condition, pthread_mutex_t *mutex,
                                 gori_time deadline);
 
+/** A file, or only what is needed to read its bytes again, to the device; -1 with errno. */
+int gi_os_native_sync(int fd, bool data_only);
+
 #endif

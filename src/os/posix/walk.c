@@ -24,6 +24,8 @@ struct walk {
     int root_fd;
     int fd; /* where the walk stands; the root's own descriptor at the start */
     int links;
+    int open_flags; /* for the end of the way */
+    mode_t mode;
     size_t done_size;
     char done[PATH_BYTES];
     char rest[PATH_BYTES];
@@ -137,9 +139,9 @@ static int follow(struct walk *walk, const char *name, const char *rest, bool ha
 }
 
 /* Opens the last component, which is no link: O_NOFOLLOW holds should it have become one. */
-static int open_last(struct walk *walk, const char *name, int open_flags, int *ret_fd)
+static int open_last(struct walk *walk, const char *name, int *ret_fd)
 {
-    int fd = openat(walk->fd, name, open_flags | O_NOFOLLOW | O_CLOEXEC);
+    int fd = openat(walk->fd, name, walk->open_flags | O_NOFOLLOW | O_CLOEXEC, walk->mode);
     if (fd < 0) {
         return gi_os_error(errno);
     }
@@ -152,8 +154,17 @@ static bool is_special(const char *name)
     return name[0] == '\0' || strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
 }
 
+/* The last component is not there: it is made, if that is wanted. */
+static int make_last(struct walk *walk, const char *name, int *ret_fd)
+{
+    if (errno != ENOENT || !(walk->open_flags & O_CREAT)) {
+        return gi_os_error(errno);
+    }
+    return open_last(walk, name, ret_fd);
+}
+
 /* Goes one component of `rest`.  Result: 1 when `ret_fd` is the end of the way, 0 to go on. */
-static int step(struct walk *walk, int open_flags, int *ret_fd)
+static int step(struct walk *walk, int *ret_fd)
 {
     char *name;
     char *end = walk->rest + strspn(walk->rest, "/");
@@ -166,7 +177,7 @@ static int step(struct walk *walk, int open_flags, int *ret_fd)
             return error;
         }
         if (!has_rest) {
-            error = open_last(walk, ".", open_flags, ret_fd);
+            error = open_last(walk, ".", ret_fd);
             return error < 0 ? error : 1;
         }
         memmove(walk->rest, rest, strlen(rest) + 1);
@@ -174,7 +185,11 @@ static int step(struct walk *walk, int open_flags, int *ret_fd)
     }
     struct stat status;
     if (fstatat(walk->fd, name, &status, AT_SYMLINK_NOFOLLOW) != 0) {
-        return gi_os_error(errno);
+        int error = has_rest ? gi_os_error(errno) : make_last(walk, name, ret_fd);
+        return error < 0 ? error : 1;
+    }
+    if (!has_rest && (walk->open_flags & O_CREAT) && (walk->open_flags & O_EXCL)) {
+        return GORI_EEXIST; /* a link too, wherever it leads */
     }
     if (S_ISLNK(status.st_mode)) {
         return follow(walk, name, rest, has_rest);
@@ -182,7 +197,7 @@ static int step(struct walk *walk, int open_flags, int *ret_fd)
     if (!has_rest) {
         /* Looking opens nothing, but not on every system: a FIFO or a device is left alone. */
         bool is_special_file = !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode);
-        int error = is_special_file ? GORI_EACCESS : open_last(walk, name, open_flags, ret_fd);
+        int error = is_special_file ? GORI_EACCESS : open_last(walk, name, ret_fd);
         return error < 0 ? error : 1;
     }
     int error = step_into(walk, name);
@@ -192,7 +207,7 @@ static int step(struct walk *walk, int open_flags, int *ret_fd)
     return error;
 }
 
-int gi_os_resolve_by_walk(int root_fd, const char *path, int open_flags, int *ret_fd)
+int gi_os_resolve_by_walk(int root_fd, const char *path, int open_flags, mode_t mode, int *ret_fd)
 {
     struct walk walk;
     size_t size = strlen(path);
@@ -205,11 +220,13 @@ int gi_os_resolve_by_walk(int root_fd, const char *path, int open_flags, int *re
     walk.root_fd = root_fd;
     walk.fd = root_fd;
     walk.links = 0;
+    walk.open_flags = open_flags;
+    walk.mode = mode;
     walk.done_size = 0;
     memcpy(walk.rest, path, size + 1);
     int result;
     do {
-        result = step(&walk, open_flags, ret_fd);
+        result = step(&walk, ret_fd);
     } while (result == 0);
     stand_at(&walk, root_fd);
     return result < 0 ? result : 0;

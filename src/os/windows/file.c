@@ -14,7 +14,6 @@
 #define TICKS_PER_SECOND 10000000u /* of 100 ns, from 1601 on */
 #define SECONDS_TO_1970  INT64_C(11644473600)
 #define PATH_CHARS       4096
-#define READ_BYTES_MAX   (1u << 30) /* in one call */
 
 static int last_error(void)
 {
@@ -26,7 +25,7 @@ static uint64_t join(DWORD high, DWORD low)
     return (uint64_t)high << 32 | low;
 }
 
-static int describe(HANDLE file, struct gori_file_info *ret_info)
+int gi_os_describe_handle(HANDLE file, struct gori_file_info *ret_info)
 {
     BY_HANDLE_FILE_INFORMATION info;
     if (!GetFileInformationByHandle(file, &info)) {
@@ -57,7 +56,7 @@ int gi_os_open_root(const char *path, int *ret_fd)
         return last_error();
     }
     struct gori_file_info info;
-    int error = describe(root, &info);
+    int error = gi_os_describe_handle(root, &info);
     if (error == 0 && !info.is_directory) {
         error = GORI_ENOTDIR;
     }
@@ -72,11 +71,11 @@ int gi_os_open_root(const char *path, int *ret_fd)
 int gi_os_open_beneath(int root_fd, const char *path, int *ret_fd, struct gori_file_info *ret_info)
 {
     HANDLE file;
-    int error = gi_os_walk(gi_os_handle(root_fd), path, GI_OS_WALK_READ, &file);
+    int error = gi_os_walk(gi_os_handle(root_fd), path, &gi_os_walk_read, &file);
     if (error < 0) {
         return error;
     }
-    error = describe(file, ret_info);
+    error = gi_os_describe_handle(file, ret_info);
     if (error < 0) {
         (void)CloseHandle(file);
         return error;
@@ -88,11 +87,11 @@ int gi_os_open_beneath(int root_fd, const char *path, int *ret_fd, struct gori_f
 int gi_os_stat_beneath(int root_fd, const char *path, struct gori_file_info *ret_info)
 {
     HANDLE file;
-    int error = gi_os_walk(gi_os_handle(root_fd), path, GI_OS_WALK_LOOK, &file);
+    int error = gi_os_walk(gi_os_handle(root_fd), path, &gi_os_walk_look, &file);
     if (error < 0) {
         return error;
     }
-    error = describe(file, ret_info);
+    error = gi_os_describe_handle(file, ret_info);
     (void)CloseHandle(file);
     return error;
 }
@@ -107,18 +106,15 @@ int64_t gi_os_read_at(int fd, void *data, size_t size, uint64_t offset)
 {
     size_t done = 0;
     while (done < size) {
-        uint64_t at = offset + done;
-        OVERLAPPED place = {.Offset = (DWORD)at, .OffsetHigh = (DWORD)(at >> 32)};
-        DWORD got = 0;
-        DWORD wanted = (DWORD)gi_min_size(size - done, READ_BYTES_MAX);
-        if (!ReadFile(gi_os_handle(fd), (uint8_t *)data + done, wanted, &got, &place) &&
-            GetLastError() != ERROR_HANDLE_EOF) {
-            return last_error();
+        const struct gori_slice room = {.data = (uint8_t *)data + done, .size = size - done};
+        int64_t got = gi_os_file_read(fd, &room, 1, 0, offset + done);
+        if (got < 0) {
+            return got;
         }
         if (got == 0) {
             break;
         }
-        done += got;
+        done += (size_t)got;
     }
     return (int64_t)done;
 }

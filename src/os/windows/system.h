@@ -52,4 +52,8 @@ static inline int gi_os_socket_descriptor(SOCKET native)
  */
 bool gi_os_was_reset(int fd);
 
+/** What an open file is like. */
+struct gori_file_info;
+int gi_os_describe_handle(HANDLE file, struct gori_file_info *ret_info);
+
 #endif

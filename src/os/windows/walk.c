@@ -41,7 +41,7 @@ struct link_data {
 struct walk {
     HANDLE root;
     HANDLE folder; /* where the walk stands; the root's own handle at the start */
-    enum gi_os_walk_access access;
+    const struct gi_os_walk_how *how;
     int links;
     size_t done_size;
     char done[PATH_BYTES];
@@ -62,8 +62,8 @@ static void stand_at(struct walk *walk, HANDLE folder)
 }
 
 /* Opens one name beneath a folder. */
-static int open_name(HANDLE folder, const char *name, ACCESS_MASK access, ULONG options,
-                     HANDLE *ret_file)
+static int open_name(HANDLE folder, const char *name, const struct gi_os_walk_how *how,
+                     ULONG options, HANDLE *ret_file)
 {
     WCHAR wide[NAME_CHARS];
     size_t size = strlen(name);
@@ -82,9 +82,10 @@ static int open_name(HANDLE folder, const char *name, ACCESS_MASK access, ULONG 
                                     .ObjectName = &text,
                                     .Attributes = OBJ_CASE_INSENSITIVE};
     IO_STATUS_BLOCK status;
-    NTSTATUS result = NtCreateFile(ret_file, access | SYNCHRONIZE, &attributes, &status, NULL, 0,
-                                   FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE,
-                                   FILE_OPEN, options | FILE_SYNCHRONOUS_IO_NONALERT, NULL, 0);
+    options |= how->overlapped ? 0 : FILE_SYNCHRONOUS_IO_NONALERT;
+    NTSTATUS result = NtCreateFile(
+        ret_file, how->access | SYNCHRONIZE, &attributes, &status, NULL, FILE_ATTRIBUTE_NORMAL,
+        FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE, how->disposition, options, NULL, 0);
     return result >= 0 ? 0 : gi_os_error((int)RtlNtStatusToDosError(result));
 }
 
@@ -129,10 +130,13 @@ static bool same_file(HANDLE a, HANDLE b)
 }
 
 /* A file that a filter keeps elsewhere (compressed, in a cloud): let the filter open it. */
-static int open_through(struct walk *walk, const char *name, ACCESS_MASK access, HANDLE *file)
+static int open_through(struct walk *walk, const char *name, const struct gi_os_walk_how *how,
+                        HANDLE *file)
 {
+    struct gi_os_walk_how again = *how;
+    again.disposition = FILE_OPEN;
     HANDLE through;
-    int error = open_name(walk->folder, name, access, 0, &through);
+    int error = open_name(walk->folder, name, &again, 0, &through);
     if (error < 0) {
         return error;
     }
@@ -145,15 +149,21 @@ static int open_through(struct walk *walk, const char *name, ACCESS_MASK access,
     return 0;
 }
 
+/* On the way a folder is only gone through. */
+static const struct gi_os_walk_how walk_through = {.access = FILE_READ_ATTRIBUTES | FILE_TRAVERSE,
+                                                   .disposition = FILE_OPEN};
+const struct gi_os_walk_how gi_os_walk_look = {.access = FILE_READ_ATTRIBUTES,
+                                               .disposition = FILE_OPEN};
+const struct gi_os_walk_how gi_os_walk_read = {
+    .access = FILE_READ_DATA | FILE_READ_ATTRIBUTES | FILE_TRAVERSE, .disposition = FILE_OPEN};
+
 /* Opens the component `name` without following it.  Result: 1 when it is a link to be read. */
-static int open_component(struct walk *walk, const char *name, HANDLE *ret_file)
+static int open_component(struct walk *walk, const char *name, const struct gi_os_walk_how *how,
+                          HANDLE *ret_file)
 {
-    ACCESS_MASK access = walk->access == GI_OS_WALK_READ
-                             ? FILE_READ_DATA | FILE_READ_ATTRIBUTES | FILE_TRAVERSE
-                             : FILE_READ_ATTRIBUTES;
     HANDLE file;
     FILE_ATTRIBUTE_TAG_INFO info;
-    int error = open_name(walk->folder, name, access, FILE_OPEN_REPARSE_POINT, &file);
+    int error = open_name(walk->folder, name, how, FILE_OPEN_REPARSE_POINT, &file);
     if (error < 0) {
         return error;
     }
@@ -174,7 +184,7 @@ static int open_component(struct walk *walk, const char *name, HANDLE *ret_file)
             break;
         default:
             result = TAG_IS_SURROGATE(info.ReparseTag) ? GORI_EXDEV
-                                                       : open_through(walk, name, access, &file);
+                                                       : open_through(walk, name, how, &file);
         }
     }
     if (result < 0) {
@@ -280,7 +290,7 @@ static int walk_again(struct walk *walk)
     while (*name != '\0') {
         char *next = cut(name);
         HANDLE file;
-        int error = open_component(walk, name, &file);
+        int error = open_component(walk, name, &walk_through, &file);
         if (error < 0) {
             return error;
         }
@@ -320,7 +330,7 @@ static int step_name(struct walk *walk, const char *name, const char *rest, bool
                      HANDLE *ret_file)
 {
     HANDLE file;
-    int result = open_component(walk, name, &file);
+    int result = open_component(walk, name, has_rest ? &walk_through : walk->how, &file);
     if (result < 0) {
         return result;
     }
@@ -362,7 +372,7 @@ static int step(struct walk *walk, HANDLE *ret_file)
     return 0;
 }
 
-int gi_os_walk(HANDLE root, const char *path, enum gi_os_walk_access access, HANDLE *ret_file)
+int gi_os_walk(HANDLE root, const char *path, const struct gi_os_walk_how *how, HANDLE *ret_file)
 {
     struct walk walk;
     size_t size = strlen(path);
@@ -374,7 +384,7 @@ int gi_os_walk(HANDLE root, const char *path, enum gi_os_walk_access access, HAN
     }
     walk.root = root;
     walk.folder = root;
-    walk.access = access;
+    walk.how = how;
     walk.links = 0;
     walk.done_size = 0;
     memcpy(walk.rest, path, size + 1);

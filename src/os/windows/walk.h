@@ -25,13 +25,18 @@
  */
 bool gi_os_name_is_plain(const char *name, size_t size);
 
-/** What a name is opened for. */
-enum gi_os_walk_access {
-    GI_OS_WALK_LOOK, /* its attributes */
-    GI_OS_WALK_READ  /* its content, if it is a file */
+/** How the end of the way is opened. */
+struct gi_os_walk_how {
+    ACCESS_MASK access;
+    ULONG disposition; /* as of NtCreateFile; links are followed before, not overwritten */
+    bool overlapped;
 };
 
+/** To look at its attributes, and to read it, if it is a file. */
+extern const struct gi_os_walk_how gi_os_walk_look;
+extern const struct gi_os_walk_how gi_os_walk_read;
+
 /** Goes `path` from `root` on; errors as gori_root_open_file. */
-int gi_os_walk(HANDLE root, const char *path, enum gi_os_walk_access access, HANDLE *ret_file);
+int gi_os_walk(HANDLE root, const char *path, const struct gi_os_walk_how *how, HANDLE *ret_file);
 
 #endif
