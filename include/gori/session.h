@@ -116,9 +116,10 @@ GORI_API GORI_MUST_USE int gori_session_connect(struct gori_loop *loop,
 
 /**
  * Makes a session of a stream socket that is connected already: one that came from elsewhere, or
- * the pipe to a child (gori_process_take_pipe).  It is open when this returns; `on_open` is not
- * called.  Memory, errors: as gori_session_connect; on success the session owns `native`, on
- * failure the caller still does.
+ * the pipe to a child (gori_process_take_pipe).  It is open when this returns, or closes already
+ * when it could not begin to receive; `on_open` is not called.
+ * Memory, errors: as gori_session_connect; on success the session owns `native`, on failure the
+ * caller still does.
  */
 GORI_API GORI_MUST_USE int gori_session_adopt(struct gori_loop *loop, gori_native native,
                                               const struct gori_session_events *events,

@@ -6,6 +6,7 @@ choice, talked to, and stopped.
 Usage: run.py FOLDER_OF_EXAMPLES
 """
 
+import os
 import pathlib
 import signal
 import socket
@@ -21,9 +22,11 @@ PATIENCE = 20  # seconds until a hang counts as one; nothing depends on how many
 class Example:
     """A running example; it has to end well on SIGTERM unless it ends another way."""
 
-    def __init__(self, test, name, *arguments):
-        self.process = subprocess.Popen([FOLDER / f"{name}_example", *arguments, "127.0.0.1:0"],
-                                        stdout=subprocess.PIPE, text=True)
+    def __init__(self, test, name, *arguments, address="127.0.0.1:0"):
+        command = [FOLDER / f"{name}_example", *arguments]
+        if address not in arguments:
+            command.append(address)
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         test.addCleanup(self.kill)
         line = self.process.stdout.readline()
         test.assertTrue(line.startswith("listening on "), line)
@@ -181,6 +184,37 @@ class Examples(unittest.TestCase):
 
     def test_notice_without_a_folder(self):
         process = subprocess.run([FOLDER / "notice_example", "/none/file", "127.0.0.1:0"],
+                                 capture_output=True, text=True, timeout=PATIENCE, check=False)
+        self.assertEqual(process.returncode, 1)
+        self.assertIn("not found", process.stderr)
+
+    def test_supervisor(self):
+        with tempfile.TemporaryDirectory() as folder:
+            gate = pathlib.Path(folder) / "gate"
+            os.mkfifo(gate)
+            example = Example(self, "supervisor", "127.0.0.1:0", "sh", "-c",
+                              f"read line < {gate}; echo $line; exit 3")
+            viewer = example.connect()
+            for word in ("one", "two"):
+                with gate.open("w") as stream:
+                    stream.write(word + "\n")
+                self.assertEqual(receive(viewer, 4), word.encode() + b"\n")
+                self.assertEqual(example.process.stdout.readline(), "ended with 3\n")
+            self.assertEqual(example.stop(), 0)
+            viewer.close()
+
+    def test_supervisor_passes_the_signal_on(self):
+        example = Example(self, "supervisor", "127.0.0.1:0", "sh", "-c",
+                          "trap 'echo bye; exit 7' TERM; echo ready; while :; do sleep 0.01; done")
+        viewer = example.connect()
+        example.process.send_signal(signal.SIGTERM)
+        self.assertEqual(example.process.wait(timeout=PATIENCE), 0)
+        self.assertIn(example.process.stdout.readline(),
+                      ("ended with 7\n", "ended by signal 15\n"))  # the trap may not be set yet
+        viewer.close()
+
+    def test_supervisor_without_a_program(self):
+        process = subprocess.run([FOLDER / "supervisor_example", "127.0.0.1:0", "/none/program"],
                                  capture_output=True, text=True, timeout=PATIENCE, check=False)
         self.assertEqual(process.returncode, 1)
         self.assertIn("not found", process.stderr)

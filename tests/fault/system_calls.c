@@ -6,7 +6,9 @@
 #include "fault/system_calls.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/io_uring.h>
+#include <spawn.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <sys/epoll.h>
@@ -14,6 +16,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/types.h>
+#include <sys/wait.h>
 
 #include "fault/submissions.h"
 
@@ -95,6 +98,40 @@ WRAP(FAULT_SETSOCKOPT, int, setsockopt,
      (fd, level, name, value, size))
 WRAP(FAULT_STAT, int, fstat, (int fd, struct stat *status), (fd, status))
 WRAP(FAULT_SOCKET, int, socket, (int family, int type, int protocol), (family, type, protocol))
+WRAP(FAULT_SOCKET_PAIR, int, socketpair, (int family, int type, int protocol, int fds[2]),
+     (family, type, protocol, fds))
+WRAP(FAULT_WAIT_CHILD, int, waitid, (idtype_t type, id_t id, siginfo_t *info, int options),
+     (type, id, info, options))
+
+/* It answers its error. */
+int __real_posix_spawnp(pid_t *pid, const char *file, const posix_spawn_file_actions_t *actions,
+                        const posix_spawnattr_t *attributes, char *const arguments[],
+                        char *const environment[]);
+int __wrap_posix_spawnp(pid_t *pid, const char *file, const posix_spawn_file_actions_t *actions,
+                        const posix_spawnattr_t *attributes, char *const arguments[],
+                        char *const environment[]);
+int __wrap_posix_spawnp(pid_t *pid, const char *file, const posix_spawn_file_actions_t *actions,
+                        const posix_spawnattr_t *attributes, char *const arguments[],
+                        char *const environment[])
+{
+    return fails(FAULT_SPAWN)
+               ? armed.error
+               : __real_posix_spawnp(pid, file, actions, attributes, arguments, environment);
+}
+
+int __real_fcntl(int fd, int what, ...);
+int __wrap_fcntl(int fd, int what, ...);
+int __wrap_fcntl(int fd, int what, ...)
+{
+    va_list list;
+    va_start(list, what);
+    long argument = va_arg(list, long);
+    va_end(list);
+    if (what == F_DUPFD_CLOEXEC && fails(FAULT_DUPLICATE)) {
+        return -1;
+    }
+    return __real_fcntl(fd, what, argument);
+}
 
 int __real_close(int fd);
 int __wrap_close(int fd);
@@ -121,6 +158,8 @@ static bool numbered_fails(long number)
     switch (number) {
     case SYS_epoll_pwait2:
         return fails(FAULT_EPOLL_WAIT);
+    case SYS_pidfd_open:
+        return fails(FAULT_PIDFD);
     case SYS_openat2:
         return fails(FAULT_OPEN);
     case SYS_io_uring_setup:

@@ -16,6 +16,7 @@ enum fault_call {
     FAULT_BIND,
     FAULT_CLOSE,
     FAULT_CONNECT,
+    FAULT_DUPLICATE,
     FAULT_EPOLL_CREATE,
     FAULT_EPOLL_CTL,
     FAULT_EPOLL_WAIT,
@@ -26,6 +27,7 @@ enum fault_call {
     FAULT_LISTEN,
     FAULT_MMAP,
     FAULT_OPEN,
+    FAULT_PIDFD,
     FAULT_READ,
     FAULT_READ_AT,
     FAULT_RECV,
@@ -33,10 +35,13 @@ enum fault_call {
     FAULT_SENDFILE,
     FAULT_SETSOCKOPT,
     FAULT_SOCKET,
+    FAULT_SOCKET_PAIR,
+    FAULT_SPAWN,
     FAULT_STAT,
     FAULT_URING_ENTER,
     FAULT_URING_REGISTER,
-    FAULT_URING_SETUP
+    FAULT_URING_SETUP,
+    FAULT_WAIT_CHILD
 };
 
 /** Counts calls of a kind from now on, and fails the `number`-th (from 1) with an errno. */

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Fails every allocation in turn while a signal is watched and a child runs.
+ * Method: the scenario is run with the n-th allocation failing, for n from 1 until a run takes
+ * fewer; then the same with all from the n-th on failing.  Right is GORI_ENOMEM; the scenario
+ * checks that everything works afterwards and nothing is left.
+ */
+#include <gori/error.h>
+#include <lib/test.h>
+
+#include "fault/event_scenario.h"
+
+struct armed {
+    struct gi_fault_alloc memory;
+    uint64_t failed; /* allocations, on purpose */
+};
+
+static void calm(void *user)
+{
+    struct armed *armed = user;
+    armed->failed += gi_fault_alloc_failed_count(&armed->memory);
+    gi_fault_alloc_fail_never(&armed->memory);
+}
+
+static void sweep(const char *engine, void (*arm)(struct gi_fault_alloc *memory, uint64_t number))
+{
+    if (!event_scenario_has_engine(engine)) {
+        GT_SKIP("no such engine here");
+    }
+    bool any_failed = true;
+    uint64_t runs = 0;
+    for (uint64_t number = 1; any_failed; number++) {
+        struct armed armed = {.failed = 0};
+        gi_fault_alloc_init(&armed.memory, NULL);
+        arm(&armed.memory, number);
+        struct event_result result = event_scenario_play(engine, &armed.memory, calm, &armed);
+        any_failed = armed.failed > 0;
+        GT_CHECK(result.error == 0 || (any_failed && result.error == GORI_ENOMEM));
+        GT_CHECK(result.error != 0 || (result.has_heard && result.is_whole));
+        gi_fault_alloc_fini(&armed.memory);
+        runs++;
+    }
+    printf("%s: %llu runs\n", engine, (unsigned long long)runs);
+    GT_CHECK(runs > 10);
+}
+
+GT_TEST(sim_events_fail_each_allocation_once)
+{
+    sweep("sim", gi_fault_alloc_fail_once);
+}
+
+GT_TEST(sim_events_fail_all_allocations_from_each)
+{
+    sweep("sim", gi_fault_alloc_fail_from);
+}
+
+GT_TEST(epoll_events_fail_each_allocation_once)
+{
+    sweep("epoll", gi_fault_alloc_fail_once);
+}
+
+GT_TEST(epoll_events_fail_all_allocations_from_each)
+{
+    sweep("epoll", gi_fault_alloc_fail_from);
+}
+
+GT_TEST(io_uring_events_fail_each_allocation_once)
+{
+    sweep("io_uring", gi_fault_alloc_fail_once);
+}
+
+GT_TEST(io_uring_events_fail_all_allocations_from_each)
+{
+    sweep("io_uring", gi_fault_alloc_fail_from);
+}
+
+GT_MAIN()
