@@ -44,7 +44,7 @@ def positive(text: str) -> float:
     return value
 
 
-def add_measuring_options(parser: argparse.ArgumentParser) -> None:
+def add_measuring_options(parser: argparse.ArgumentParser, draws: bool = True) -> None:
     parser.add_argument("--build", type=Path, default=ROOT / "build" / "bench",
                         help="the build folder of the contestants (default: build/bench)")
     parser.add_argument("--gori", type=Path, help="another gori program than that of the build")
@@ -55,7 +55,11 @@ def add_measuring_options(parser: argparse.ArgumentParser) -> None:
                         help="go before everybody else on these CPUs (root), if others work here")
     parser.add_argument("--only", metavar="REGEX", help="only the contestants whose name matches")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the whole result there")
-    parser.add_argument("--svg", type=Path, metavar="FILE", help="write the ratios as a picture")
+    if draws:
+        parser.add_argument("--svg", type=Path, metavar="FILE",
+                            help="write the ratios as a picture")
+    else:
+        parser.set_defaults(svg=None)
 
 
 def parse(arguments: Sequence[str]) -> argparse.Namespace:
@@ -95,7 +99,7 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
                        ("post", "messages to a busy and to a sleeping loop"),
                        ("jobs", "a job through a queue, stealing, fairness")):
         measured = commands.add_parser(name, help=text)
-        add_measuring_options(measured)
+        add_measuring_options(measured, draws=False)
         if name == "post":
             measured.add_argument("--pingpong", type=int, nargs="?", const=10_000_000,
                                   metavar="MESSAGES", help="instead: two loops that sleep as "

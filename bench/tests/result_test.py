@@ -77,6 +77,12 @@ class Form(unittest.TestCase):
         self.assertGreaterEqual(canvas.label, 7 * len(name))
 
 
+    def test_what_cannot_be_drawn_is_refused_before_it_is_measured(self):
+        with contextlib.redirect_stderr(io.StringIO()), self.assertRaises(SystemExit):
+            run.parse(["jobs", "--svg", "jobs.svg"])
+        self.assertIsNone(run.parse(["jobs"]).svg)
+
+
 class Models(unittest.TestCase):
     def ratios(self, *found):
         cases = [{"name": f"{workers} workers", "contestants": [{"name": "per core"},

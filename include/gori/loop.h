@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A loop: one thread's engine, timers, sessions and mailbox.  A loop owns its objects; other
- * threads reach it by posting tasks, and by nothing else.  Stability: unstable until 1.0.
+ * threads reach it by posting tasks, and by nothing else.  To turn it, and to open, start or submit
+ * something on it, answers GORI_EWRONGTHREAD on any other thread.  Stability: unstable until 1.0.
  */
 #ifndef GORI_LOOP_H
 #define GORI_LOOP_H
