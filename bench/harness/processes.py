@@ -31,7 +31,8 @@ def placed(cpus: Sequence[int], realtime: bool = False) -> Callable[[], None]:
     def place() -> None:
         os.sched_setaffinity(0, cpus)
         if realtime:
-            os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
+            # In turns: a thread that waits to end the others would never run beside FIFO ones.
+            os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
 
     return place
 

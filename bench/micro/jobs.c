@@ -167,17 +167,22 @@ static void measure_outside(double *ret_push_ns, double *ret_run_ns)
     *ret_run_ns = micro_median(run_ns, SAMPLES) / BURST;
 }
 
-/* Starts all chains from inside the scheduler, so that they begin where they are started. */
+/* Starts all chains from inside the scheduler, so that they begin where they are started.  It keeps
+ * its worker until all starters have one. */
 struct starter {
     struct gori_job job;
     struct gori_job_queue *queue;
     struct chain *chains;
     uint32_t count;
+    uint32_t places;
+    _Atomic uint32_t *placed;
 };
 
 static void start_chains(struct gori_job *job)
 {
     struct starter *starter = job->user;
+    atomic_fetch_add_explicit(starter->placed, 1, memory_order_release);
+    wait_for(starter->placed, starter->places);
     for (uint32_t i = 0; i < starter->count; i++) {
         start_chain(&starter->chains[i]);
     }
@@ -190,16 +195,22 @@ static uint64_t run_chains(struct gori_job_scheduler *scheduler, uint32_t places
     static struct chain chains[QUEUES_MAX];
     static struct starter starters[QUEUES_MAX];
     _Atomic uint32_t ended = 0;
+    _Atomic uint32_t placed = 0;
+    uint64_t from_ns = 0;
     for (uint32_t i = 0; i < places * each; i++) {
         struct gori_job_queue *queue = open_queue(scheduler);
         chains[i] = (struct chain){
             .queues = {queue, queue}, .left = CHAIN / 10, .work_ns = work_ns, .ended = &ended};
     }
-    uint64_t from_ns = micro_now_ns();
     for (uint32_t i = 0; i < places; i++) {
-        starters[i] = (struct starter){
-            .queue = open_queue(scheduler), .chains = &chains[(size_t)i * each], .count = each};
+        starters[i] = (struct starter){.queue = open_queue(scheduler),
+                                       .chains = &chains[(size_t)i * each],
+                                       .count = each,
+                                       .places = places,
+                                       .placed = &placed};
         starters[i].job = (struct gori_job){.run = start_chains, .user = &starters[i]};
+        wait_for(&placed, i);
+        from_ns = micro_now_ns(); /* with the last of them it begins */
         check("gori_job_queue_push", gori_job_queue_push(starters[i].queue, &starters[i].job));
     }
     wait_for(&ended, places * each);
