@@ -3,13 +3,17 @@
  * Those who call into a loop from other threads, and the end of the loop: what a caller has posted
  * may run, and end the loop, before the call that posted it has returned.
  *
- *  1. A caller makes itself known by what the owner finds: a task in its mailbox, or a stop, which
- *     it counts before it says so.  The last that it does in the loop's memory is to leave.
- *  2. The owner knows how many it has found.  When as many have left, none of them touches the
- *     memory any more, and the owner sees all that they did.
- *  3. A caller that the owner has not found is nobody it could wait for: it must not be there.
+ *  1. A caller that will touch the loop's memory after the owner can know of it makes itself known:
+ *     it enters before it pushes its task, or says its stop; or it is the one of all between two
+ *     takes from the mailbox that is told that it was empty.  Others touch nothing after the push.
+ *  2. The last that it does in the loop's memory is to leave, once for each way in which it is
+ *     known.
+ *  3. The owner knows how many there are: those that have entered, and one for each of its takes
+ *     that found something.  When as many have left, none of them touches the memory any more, and
+ *     the owner sees all that they did.
+ *  4. A caller that the owner has not found is nobody it could wait for: it must not be there.
  *
- * One addition for each caller, in a place that the loop looks at once, at its end.
+ * So a message to a loop that is awake costs nothing for it, but for the first of each take.
  * Modelled in tests/model/callers_model.c.
  */
 #ifndef GI_RT_CALLERS_H
@@ -20,34 +24,37 @@
 #include "base/atomic.h"
 
 struct gi_callers {
-    struct gi_atomic_u64 stops; /* that have begun */
-    struct gi_atomic_u64 left;  /* of all */
+    struct gi_atomic_u64 entered;
+    struct gi_atomic_u64 left; /* of all */
 };
 
 static inline void gi_callers_init(struct gi_callers *callers)
 {
-    gi_atomic_u64_init(&callers->stops, 0);
+    gi_atomic_u64_init(&callers->entered, 0);
     gi_atomic_u64_init(&callers->left, 0);
 }
 
-/** Before a stop is said; whoever sees the stop, with acquire, sees this.  Thread: any. */
-static inline void gi_callers_stop(struct gi_callers *callers)
+/** Before a task is pushed, or a stop said: whoever finds that, with acquire, sees this.
+ *  Thread: any. */
+static inline void gi_callers_enter(struct gi_callers *callers)
 {
-    (void)gi_atomic_u64_add(&callers->stops, 1, GI_RELAXED);
+    (void)gi_atomic_u64_add(&callers->entered, 1, GI_RELAXED);
 }
 
-/** The end of a call.  Pairs with gi_callers_have_left.  Thread: any. */
-static inline void gi_callers_leave(struct gi_callers *callers)
+/** The end of a call that is known in `ways` ways.  Pairs with gi_callers_have_left.  Thread: any.
+ */
+static inline void gi_callers_leave(struct gi_callers *callers, uint64_t ways)
 {
-    (void)gi_atomic_u64_add(&callers->left, 1, GI_RELEASE);
+    (void)gi_atomic_u64_add(&callers->left, ways, GI_RELEASE);
 }
 
-/** Whether all are gone: those of `tasks` tasks that were taken, and of the stops that were seen.
- *  Thread: the owner's. */
-static inline bool gi_callers_have_left(const struct gi_callers *callers, uint64_t tasks)
+/** Whether all are gone: those that have entered, and the first of each of `takes` takes that found
+ *  something.  Thread: the owner's. */
+static inline bool gi_callers_have_left(const struct gi_callers *callers, uint64_t takes)
 {
-    uint64_t stops = gi_atomic_u64_load(&callers->stops, GI_RELAXED);
-    return gi_atomic_u64_load(&callers->left, GI_ACQUIRE) == tasks + stops;
+    /* In this order: whose leave is seen, whose entry is seen too. */
+    uint64_t left = gi_atomic_u64_load(&callers->left, GI_ACQUIRE);
+    return left == takes + gi_atomic_u64_load(&callers->entered, GI_RELAXED);
 }
 
 #endif

@@ -4,10 +4,10 @@
  * rt/loop.h.
  *
  * Posting from any thread and sleeping: a poster pushes to the mailbox, and then interrupts the
- * sleep when it was the first to push, or when it sees that whoever was has not come to it yet. The
- * loop begins to sleep before it looks at the mailbox for the last time.  Why no wake is lost
- * stands in rt/sleep.h. Thread: the loop's, but for gori_loop_post, gori_loop_stop and
- * gi_loop_wake.
+ * sleep when it was the first to push, or when it saw before that the loop sleeps: whoever was the
+ * first may not have come to it yet.  The loop begins to sleep before it looks at the mailbox for
+ * the last time.  Why no wake is lost stands in rt/sleep.h.
+ * Thread: the loop's, but for gori_loop_post, gori_loop_stop and gi_loop_wake.
  */
 #include "rt/loop.h"
 
@@ -174,43 +174,41 @@ void gi_loop_wake(struct gori_loop *loop)
     }
 }
 
-static void wake_for_task(struct gori_loop *loop, bool was_empty)
+typedef int mailbox_push_fn(struct gi_mailbox *mailbox, struct gori_mailbox_node *node,
+                            bool *ret_was_empty);
+
+static int post(struct gori_loop *loop, struct gori_task *task, mailbox_push_fn *push)
 {
-    if (was_empty || gi_sleep_is_asleep(&loop->shared.sleep)) {
-        gi_loop_wake(loop);
+    /* Once the task is pushed the loop may be gone (L4), unless it has this call to wait for. */
+    bool was_asleep = gi_sleep_is_asleep(&loop->shared.sleep);
+    if (was_asleep) {
+        gi_callers_enter(&loop->shared.callers);
     }
+    bool was_empty = false;
+    int result = push(&loop->shared.mailbox, &task->node, &was_empty);
+    if (was_empty || was_asleep) {
+        gi_loop_wake(loop);
+        gi_callers_leave(&loop->shared.callers, (uint64_t)was_empty + (uint64_t)was_asleep);
+    }
+    return result;
 }
 
 int gori_loop_post(struct gori_loop *loop, struct gori_task *task)
 {
-    bool was_empty = false;
-    int result = gi_mailbox_push(&loop->shared.mailbox, &task->node, &was_empty);
-    if (result < 0) {
-        return result;
-    }
-    wake_for_task(loop, was_empty);
-    gi_callers_leave(&loop->shared.callers);
-    return 0;
+    return post(loop, task, gi_mailbox_push);
 }
 
 int gi_loop_post_owed(struct gori_loop *loop, struct gori_task *task)
 {
-    bool was_empty = false;
-    int result = gi_mailbox_push_owed(&loop->shared.mailbox, &task->node, &was_empty);
-    if (result < 0) {
-        return result;
-    }
-    wake_for_task(loop, was_empty);
-    gi_callers_leave(&loop->shared.callers);
-    return 0;
+    return post(loop, task, gi_mailbox_push_owed);
 }
 
 void gori_loop_stop(struct gori_loop *loop)
 {
-    gi_callers_stop(&loop->shared.callers);
+    gi_callers_enter(&loop->shared.callers);
     gi_atomic_bool_store(&loop->shared.stop, true, GI_RELEASE);
     gi_loop_wake(loop);
-    gi_callers_leave(&loop->shared.callers);
+    gi_callers_leave(&loop->shared.callers, 1);
 }
 
 static uint32_t deliver_completions(struct gori_loop *loop)
@@ -226,10 +224,17 @@ static uint32_t deliver_completions(struct gori_loop *loop)
     return count;
 }
 
+static struct gori_mailbox_node *take_tasks(struct gori_loop *loop)
+{
+    struct gori_mailbox_node *tasks = gi_mailbox_take(&loop->shared.mailbox);
+    loop->takes += tasks != NULL;
+    return tasks;
+}
+
 static uint32_t run_tasks(struct gori_loop *loop)
 {
     if (loop->tasks == NULL) {
-        loop->tasks = gi_mailbox_take(&loop->shared.mailbox);
+        loop->tasks = take_tasks(loop);
     }
     uint32_t count = 0;
     while (loop->tasks != NULL && count < loop->config.completions_max) {
@@ -241,7 +246,6 @@ static uint32_t run_tasks(struct gori_loop *loop)
     if (count > 0) {
         gi_mailbox_done(&loop->shared.mailbox, count);
         loop->stats.tasks += count;
-        loop->tasks_taken += count;
     }
     return count;
 }
@@ -335,7 +339,6 @@ static void drop_tasks(struct gori_loop *loop, struct gori_mailbox_node *node)
     while (node != NULL) {
         struct gori_task *task = gori_container_of(node, struct gori_task, node);
         node = node->next;
-        loop->tasks_taken++;
         struct gi_message *message = gi_message_of(&loop->shared.messages, task);
         if (message != NULL) {
             message->drop(message);
@@ -346,7 +349,7 @@ static void drop_tasks(struct gori_loop *loop, struct gori_mailbox_node *node)
 /* They are in the middle of a wake at most. */
 static void wait_for_callers(const struct gori_loop *loop)
 {
-    while (!gi_callers_have_left(&loop->shared.callers, loop->tasks_taken)) {
+    while (!gi_callers_have_left(&loop->shared.callers, loop->takes)) {
         gi_os_thread_yield();
     }
 }
@@ -370,7 +373,7 @@ void gori_loop_destroy(struct gori_loop *loop)
     }
     gi_mailbox_close(&loop->shared.mailbox);
     drop_tasks(loop, loop->tasks);
-    drop_tasks(loop, gi_mailbox_take(&loop->shared.mailbox));
+    drop_tasks(loop, take_tasks(loop));
     loop->tasks = NULL;
     gi_file_op_end_all(loop);
     gi_work_end_all(loop);

@@ -20,8 +20,8 @@
  *  L3  The loop sleeps, in the sense of rt/sleep.h, only while the engine may wait.  A poster
  *      pushes first and interrupts then; the loop begins its sleep first and looks at the mailbox
  *      then: no wake is lost.
- *  L4  A loop's memory is freed when every call has returned that posted what was taken, or whose
- *      stop was seen (rt/callers.h).
+ *  L4  A loop's memory is freed when no call touches it any more that posted what was taken, or
+ *      whose stop was seen (rt/callers.h).
  * Thread: the loop's, but for the members in `shared`.
  */
 #ifndef GI_RT_LOOP_H
@@ -72,7 +72,8 @@ struct gori_loop {
     struct gi_job_worker *job_worker; /* of the scheduler it is attached to (rt/job.h), or NULL */
     struct gi_watch_store *watches;   /* of files (watch.c); NULL until the first */
     void *memory;                     /* what the allocator gave: it is not aligned as we are */
-    uint64_t tasks_taken; /* that were posted, also those that were dropped and not run */
+    uint64_t
+        takes; /* from the mailbox that found something: as many posts were told it was empty */
     uint32_t ops_active;
     bool work_left; /* the turn's budget ran out: do not wait */
     bool running;   /* inside a turn */

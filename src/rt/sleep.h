@@ -40,7 +40,8 @@ static inline bool gi_sleep_interrupt(struct gi_sleep *sleep)
     return gi_atomic_bool_exchange(&sleep->asleep, false, GI_ACQ_REL);
 }
 
-/** A glance, for a sender before whom somebody else should have interrupted.  Thread: any. */
+/** A glance, for a sender that may not be the first, and the first may not have interrupted yet.
+ *  Thread: any. */
 static inline bool gi_sleep_is_asleep(const struct gi_sleep *sleep)
 {
     return gi_atomic_bool_load(&sleep->asleep, GI_RELAXED);

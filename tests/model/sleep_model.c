@@ -41,9 +41,10 @@ static void post(unsigned index)
 {
     struct gori_mailbox_node *node = &nodes[model_self()][index];
     bool was_empty = false;
+    bool was_asleep = gi_sleep_is_asleep(&sleep_state);
     model_write(node);
     MODEL_CHECK(gi_mailbox_push(&mailbox, node, &was_empty) == 0);
-    if ((was_empty || gi_sleep_is_asleep(&sleep_state)) && gi_sleep_interrupt(&sleep_state)) {
+    if ((was_empty || was_asleep) && gi_sleep_interrupt(&sleep_state)) {
         (void)gi_atomic_u32_exchange(&wake, 1, GI_ACQ_REL);
     }
 }
