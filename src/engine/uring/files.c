@@ -15,6 +15,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
+#include <stdalign.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
@@ -45,6 +46,8 @@ static const struct file_opcode opcodes[] = {
     {IORING_OP_CLOSE, GORI_OP_FILE_CLOSE},  {GI_URING_OP_FTRUNCATE, GORI_OP_FILE_TRUNCATE},
 };
 
+#define OPCODES_MAX 256
+
 #define KIND_TRUNCATE GI_KIND_BIT(GORI_OP_FILE_TRUNCATE)
 #define KINDS_BASIC                                                                                \
     (GI_KIND_BIT(GORI_OP_FILE_OPEN) | GI_KIND_BIT(GORI_OP_FILE_READ) |                             \
@@ -53,17 +56,16 @@ static const struct file_opcode opcodes[] = {
 
 uint32_t gi_uring_try_files(struct gi_ring *ring, uint32_t disabled, uint32_t *ret_kinds)
 {
-    struct {
-        struct io_uring_probe head;
-        struct io_uring_probe_op ops[256];
-    } probe = {0};
+    alignas(struct io_uring_probe) uint8_t
+        bytes[sizeof(struct io_uring_probe) + OPCODES_MAX * sizeof(struct io_uring_probe_op)] = {0};
+    const struct io_uring_probe *probe = (const struct io_uring_probe *)(const void *)bytes;
     uint32_t kinds = KINDS_BASIC | KIND_TRUNCATE;
-    if (gi_ring_register(ring, IORING_REGISTER_PROBE, &probe, 256) < 0) {
+    if (gi_ring_register(ring, IORING_REGISTER_PROBE, bytes, OPCODES_MAX) < 0) {
         kinds = 0;
     }
     for (size_t i = 0; i < GI_ARRAY_COUNT(opcodes); i++) {
-        const struct io_uring_probe_op *op = &probe.ops[opcodes[i].opcode];
-        if (opcodes[i].opcode > probe.head.last_op || !(op->flags & IO_URING_OP_SUPPORTED)) {
+        const struct io_uring_probe_op *op = &probe->ops[opcodes[i].opcode];
+        if (opcodes[i].opcode > probe->last_op || !(op->flags & IO_URING_OP_SUPPORTED)) {
             kinds &= ~GI_KIND_BIT(opcodes[i].kind);
         }
     }
