@@ -236,15 +236,15 @@ static void hold(const struct gori_loop *loop, struct held *held,
                  const struct gi_watch_record *record)
 {
     size_t size = strlen(record->name) + 1;
-    GI_ASSERT(size <= sizeof(held->name));
+    bool fits = size <= sizeof(held->name); /* no usual file system has longer ones */
     held->is_there = true;
-    held->kind = record->kind;
+    held->kind = fits ? record->kind : GI_WATCH_LOST;
     held->place = record->place == NULL
                       ? NULL
                       : gori_container_of(record->place, struct gi_watch_place, native);
     held->pair = record->pair;
     held->deadline = gi_add_saturated_u64(loop->now, HALF_WAIT);
-    memcpy(held->name, record->name, size);
+    memcpy(held->name, fits ? record->name : "", fits ? size : 1);
 }
 
 static bool is_like(const struct held *held, const struct held *next)

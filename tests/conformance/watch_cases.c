@@ -297,6 +297,33 @@ GT_TEST(a_rename_of_which_the_halves_come_apart_is_one)
     fixture_close(&fixture);
 }
 
+/* Longer than on any usual file system, so that only the simulator has it. */
+GT_TEST(a_name_without_end_is_only_lost)
+{
+    struct fixture fixture = {0};
+    struct place place;
+    struct seen seen;
+    char path[2000];
+    fixture_open(&fixture);
+    place_open(&fixture, &place);
+    if (fixture.sim != NULL) {
+        int size = snprintf(path, sizeof(path), "%s/", place.folder);
+        memset(path + size, 'n', sizeof(path) - (size_t)size - 1);
+        path[sizeof(path) - 1] = '\0';
+        seen_init(&fixture, &seen);
+        watch_directory(&place, &seen);
+        gi_sim_file_write(fixture.sim, path);
+        expect(&seen, "lost:");
+        place_write(&place, "a");
+        expect(&seen, "created:a");
+        place_remove(&place, "a");
+        place_remove_path(&place, path);
+        gori_watch_stop(&seen.watch);
+    }
+    place_close(&place);
+    fixture_close(&fixture);
+}
+
 /* A file need not be there, may come and go, and is told of under its name whoever has it. */
 GT_TEST(a_file_is_its_name)
 {
