@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from typing import Sequence
 from xml.sax.saxutils import escape
 
 from .processes import Failure
@@ -20,9 +21,9 @@ STYLE = ('font-family="system-ui, sans-serif" '
 class Canvas:
     """Elements in the order in which they are painted; names end where `label` is."""
 
-    def __init__(self, names: list[str]) -> None:
+    def __init__(self, names: Sequence[str] = ()) -> None:
         self.elements: list[str] = []
-        self.label = max(LABEL_LEAST, 16 + CHARACTER * max(map(len, names)))
+        self.label = max([LABEL_LEAST, *(16 + CHARACTER * len(name) for name in names)])
 
     def text(self, x: float, y: float, content: str, more: str = "") -> None:
         self.elements.append(f'<text x="{x:.1f}" y="{y:.1f}" {more}>{escape(content)}</text>')
