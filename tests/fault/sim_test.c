@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Fails every allocation in turn in simulated worlds: of an echo server and its clients, of the web
- * server and its clients.
+ * Fails every allocation in turn in simulated worlds: of an echo server and its clients, of signals
+ * and children, of the web server and its clients.
  * Method: the scenarios of tests/sim, over and over with the same seed and another failure, until a
  * run makes fewer allocations.  They check what has to hold (run.h); here only the count is kept.
  */
@@ -29,6 +29,11 @@ static void sweep(const struct sim_scenario *scenario)
 GT_TEST(echo_fails_each_allocation)
 {
     sweep(&sim_echo);
+}
+
+GT_TEST(events_fail_each_allocation)
+{
+    sweep(&sim_events);
 }
 
 GT_TEST(web_fails_each_allocation)
