@@ -71,7 +71,8 @@ enum gori_op_kind {
     GORI_OP_FILE_SYNC = 11,
     GORI_OP_FILE_STAT = 12,
     GORI_OP_FILE_TRUNCATE = 13,
-    GORI_OP_FILE_CLOSE = 14
+    GORI_OP_FILE_CLOSE = 14,
+    GORI_OP_WAIT_WRITABLE = 15 /* until an event source takes something */
 };
 
 /** One operation.  Embed it; zero it before its first use. */
@@ -277,6 +278,13 @@ GORI_API GORI_MUST_USE int gori_op_send_file(struct gori_op *op, struct gori_han
  * Thread, errors: as gori_op_accept.  GORI_EBUSY: one wait is on a handle at a time.
  */
 GORI_API GORI_MUST_USE int gori_op_wait(struct gori_op *op, struct gori_handle *handle);
+
+/**
+ * As gori_op_wait, until the handle can be written without waiting, or is in error; a socket that
+ * connects is at its end then, one way or the other.  Beside a gori_op_wait on the same handle.
+ * Errors: GORI_ENOTSUP on Windows, where objects are signalled and no more.
+ */
+GORI_API GORI_MUST_USE int gori_op_wait_writable(struct gori_op *op, struct gori_handle *handle);
 
 /**
  * Asks for an op to end.  It completes with GORI_ECANCELED, or with what it did when that came

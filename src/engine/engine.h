@@ -32,9 +32,10 @@
  *  E10 `wake` makes the current or the next waiting turn return, at least once per call, and is
  *      cheap when many come together.  It allocates nothing and may be called until `destroy`.
  *  E11 A handle with GI_HANDLE_SOURCE is no socket but an event source: what the system lets a
- *      thread wait for.  GORI_OP_WAIT is its only op; it completes with 0 once the source is ready,
- *      at once when it is ready already, and takes nothing from it.  The engine leaves the mode of
- *      the source alone, and closes it with the handle.  Whoever empties a source tells nobody: an
+ *      thread wait for.  GORI_OP_WAIT, and GORI_OP_WAIT_WRITABLE where there is such a thing, are
+ *      its only ops, one of each at a time; they complete with 0 once the source is ready, at once
+ *      when it is ready already, and take nothing from it.  The engine leaves the mode of the
+ *      source alone, and closes it with the handle.  Whoever empties a source tells nobody: an
  *      engine that remembers readiness asks the system again before it completes.
  *  E12 File ops (the kinds GORI_OP_FILE_…, inside a struct gori_file_op) have no handle.  An engine
  *      is given those whose bit is in `native_kinds`; it knows descriptors, not files.  It goes on

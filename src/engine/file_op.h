@@ -12,7 +12,7 @@
 /** Whether a kind is of a file; such an op has no handle. */
 static inline bool gi_is_file_kind(uint8_t kind)
 {
-    return kind >= GORI_OP_FILE_OPEN;
+    return kind >= GORI_OP_FILE_OPEN && kind <= GORI_OP_FILE_CLOSE;
 }
 
 /** The bit of a kind in gi_engine.native_kinds. */

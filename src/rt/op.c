@@ -197,7 +197,8 @@ void gori_native_close(struct gori_loop *loop, gori_native native)
 /* Why a handle takes no op in a direction: it is no socket (E11), or there is one already. */
 static GI_COLD int refuse(const struct gori_handle *handle, uint8_t direction, uint8_t kind)
 {
-    if ((handle->flags & GI_HANDLE_SOURCE) && kind != GORI_OP_WAIT) {
+    bool is_wait = kind == GORI_OP_WAIT || kind == GORI_OP_WAIT_WRITABLE;
+    if ((handle->flags & GI_HANDLE_SOURCE) && !is_wait) {
         return GORI_EINVAL;
     }
     return (handle->flags & direction) != 0 ? GORI_EBUSY : 0;
@@ -333,13 +334,23 @@ int gori_op_send_file(struct gori_op *op, struct gori_handle *handle,
     return submit(op, handle, GORI_OP_SEND_FILE);
 }
 
-int gori_op_wait(struct gori_op *op, struct gori_handle *handle)
+static int submit_wait(struct gori_op *op, struct gori_handle *handle, uint8_t kind)
 {
     int result = check(op, handle);
     if (result < 0) {
         return result;
     }
-    return handle->flags & GI_HANDLE_SOURCE ? submit(op, handle, GORI_OP_WAIT) : GORI_EINVAL;
+    return handle->flags & GI_HANDLE_SOURCE ? submit(op, handle, kind) : GORI_EINVAL;
+}
+
+int gori_op_wait(struct gori_op *op, struct gori_handle *handle)
+{
+    return submit_wait(op, handle, GORI_OP_WAIT);
+}
+
+int gori_op_wait_writable(struct gori_op *op, struct gori_handle *handle)
+{
+    return submit_wait(op, handle, GORI_OP_WAIT_WRITABLE);
 }
 
 void gori_op_cancel(struct gori_op *op)

@@ -299,6 +299,57 @@ GT_TEST(one_source_can_be_watched_twice)
     fixture_close(&fixture);
 }
 
+static void source_fill(struct source *source, bool is_full)
+{
+    if (source->fixture->sim != NULL) {
+        gi_sim_source_fill(source->fixture->sim, source->event.native, is_full);
+    } else if (!gt_event_fill(&source->event, is_full)) {
+        GT_SKIP("objects of this system are signalled and no more");
+    }
+}
+
+/* In both directions at once, each for itself, and asked anew each time. */
+GT_TEST(a_wait_for_room_completes_when_there_is_some)
+{
+    struct fixture fixture = {0};
+    struct source source;
+    struct probe room;
+    fixture_open(&fixture);
+    source_open(&fixture, &source);
+    source_fill(&source, true);
+    source_wait(&source);
+    for (int i = 0; i < 5; i++) {
+        probe_init(&fixture, &room);
+        fixture.in_call = true;
+        GT_EQUAL(gori_op_wait_writable(&room.op, &source.handle), 0);
+        fixture.in_call = false;
+        fixture_settle(&fixture);
+        GT_EQUAL(room.completions, 0);
+        if (i == 3) {
+            gori_op_cancel(&room.op);
+            FIXTURE_UNTIL(&fixture, room.last == 1);
+            GT_EQUAL(room.result, GORI_ECANCELED);
+            continue;
+        }
+        source_fill(&source, false);
+        FIXTURE_UNTIL(&fixture, room.last == 1);
+        GT_EQUAL(room.result, 0);
+        source_fill(&source, true);
+    }
+    GT_EQUAL(source.wait.completions, 0);
+    probe_init(&fixture, &room);
+    GT_EQUAL(gori_op_wait_writable(&room.op, &source.handle), 0);
+    source_set(&source, true);
+    FIXTURE_UNTIL(&fixture, source.wait.last == 1);
+    GT_EQUAL(source.wait.result, 0);
+    fixture_settle(&fixture);
+    GT_EQUAL(room.completions, 0);
+    source_close(&source);
+    GT_EQUAL(room.last, 1);
+    GT_EQUAL(room.result, GORI_ECANCELED);
+    fixture_close(&fixture);
+}
+
 GT_TEST(many_waits_complete_for_those_that_are_ready)
 {
     static struct source sources[SOURCES];

@@ -27,6 +27,9 @@ void gt_event_open(struct gt_event *event);
 void gt_event_set(const struct gt_event *event, bool is_ready);
 void gt_event_close(const struct gt_event *event);
 
+/** Has it take nothing, or something again; false where there is no such thing. */
+bool gt_event_fill(const struct gt_event *event, bool is_full);
+
 /** Sends this process a signal; false where that cannot be done without hitting others. */
 bool gt_raise(int number);
 

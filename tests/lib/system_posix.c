@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
@@ -33,7 +34,7 @@ bool gt_is_wine(void)
 void gt_event_open(struct gt_event *event)
 {
     int fds[2];
-    GT_EQUAL(pipe2(fds, O_CLOEXEC | O_NONBLOCK), 0);
+    GT_EQUAL(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, fds), 0);
     *event = (struct gt_event){.native = fds[0], .other = fds[1]};
 }
 
@@ -46,6 +47,19 @@ void gt_event_set(const struct gt_event *event, bool is_ready)
         while (read((int)event->native, bytes, sizeof(bytes)) > 0) {
         }
     }
+}
+
+bool gt_event_fill(const struct gt_event *event, bool is_full)
+{
+    char bytes[4096] = {0};
+    if (is_full) {
+        while (write((int)event->native, bytes, sizeof(bytes)) > 0) {
+        }
+    } else {
+        while (read((int)event->other, bytes, sizeof(bytes)) > 0) {
+        }
+    }
+    return true;
 }
 
 void gt_event_close(const struct gt_event *event)

@@ -64,6 +64,13 @@ void gt_event_set(const struct gt_event *event, bool is_ready)
     GT_CHECK(is_ready ? SetEvent((HANDLE)event->native) : ResetEvent((HANDLE)event->native));
 }
 
+bool gt_event_fill(const struct gt_event *event, bool is_full)
+{
+    (void)event;
+    (void)is_full;
+    return false;
+}
+
 void gt_event_close(const struct gt_event *event)
 {
     GT_CHECK(CloseHandle((HANDLE)event->native));

@@ -192,6 +192,9 @@ int gi_iocp_submit(struct gi_engine *engine, struct gori_op *op)
     if (op->kind == GORI_OP_WAIT) {
         return submit_wait(iocp, op);
     }
+    if (op->kind == GORI_OP_WAIT_WRITABLE) {
+        return GORI_ENOTSUP;
+    }
     bool at_once =
         op->kind == GORI_OP_CONNECT && gori_addr_family(op->as.connect.addr) == GORI_ADDR_UNIX;
     struct gi_iocp_request *request = at_once ? NULL : take_request(iocp, op);

@@ -117,17 +117,25 @@ static enum gi_step step_receive_multi(struct gi_buffers *buffers, struct gori_o
     return GI_STEP_DONE;
 }
 
-/* Asked anew: whoever emptied the source since its bit was set told nobody (R2). */
-static enum gi_step step_wait(struct gori_op *op, struct gori_completion *ret_what)
+/* Asked anew: whoever emptied or filled the source since its bit was set told nobody (R2). */
+static enum gi_step step_wait(struct gori_op *op, uint32_t bit, int64_t *ret_result)
 {
-    struct pollfd entry = {.fd = fd_of(op), .events = POLLIN};
+    struct pollfd entry = {.fd = fd_of(op), .events = bit == GI_POLL_READ ? POLLIN : POLLOUT};
     int result = gi_os_poll(&entry, 1, 0);
     if (result == 0) {
-        clear_ready(op, GI_POLL_READ);
+        clear_ready(op, bit);
         return GI_STEP_BLOCKED;
     }
-    gi_reactor_fill(ret_what, result < 0 ? result : 0, true);
+    *ret_result = result < 0 ? result : 0;
     return GI_STEP_DONE;
+}
+
+static enum gi_step step_wait_readable(struct gori_op *op, struct gori_completion *ret_what)
+{
+    int64_t result = 0;
+    enum gi_step step = step_wait(op, GI_POLL_READ, &result);
+    gi_reactor_fill(ret_what, result, true);
+    return step;
 }
 
 enum gi_step gi_reactor_read(struct gi_reactor *reactor, struct gori_op *op,
@@ -140,7 +148,7 @@ enum gi_step gi_reactor_read(struct gi_reactor *reactor, struct gori_op *op,
     case GORI_OP_RECV:
         return step_receive(op, ret_what);
     case GORI_OP_WAIT:
-        return step_wait(op, ret_what);
+        return step_wait_readable(op, ret_what);
     default:
         GI_ASSERT(op->kind == GORI_OP_ACCEPT);
         return step_accept(op, ret_what);
@@ -231,6 +239,8 @@ enum gi_step gi_reactor_write(struct gori_op *op, int64_t *ret_result)
         return step_send(op, ret_result);
     case GORI_OP_SEND_FILE:
         return step_send_file(op, ret_result);
+    case GORI_OP_WAIT_WRITABLE:
+        return step_wait(op, GI_POLL_WRITE, ret_result);
     default:
         GI_ASSERT(op->kind == GORI_OP_CONNECT);
         return step_connect(op, ret_result);

@@ -69,7 +69,8 @@ int gi_reactor_submit(struct gi_engine *engine, struct gori_op *op)
     }
     bool is_read =
         op->kind == GORI_OP_RECV || op->kind == GORI_OP_RECV_MULTI || op->kind == GORI_OP_WAIT;
-    int error = is_read ? 0 : make_nonblocking(handle);
+    bool leaves_mode = is_read || op->kind == GORI_OP_WAIT_WRITABLE;
+    int error = leaves_mode ? 0 : make_nonblocking(handle);
     if (error < 0) {
         return error;
     }

@@ -488,6 +488,7 @@ static void work_kind(struct sim_engine *engine, struct sim_op *record)
         work_send_file(engine, record);
         break;
     case GORI_OP_WAIT:
+    case GORI_OP_WAIT_WRITABLE:
         work_wait(engine, record);
         break;
     default:
@@ -685,7 +686,8 @@ static int engine_submit(struct gi_engine *base, struct gori_op *op)
     if (handle->closing) {
         gi_sim_fail(sim, "a submit on a handle that closes");
     }
-    if (((op->handle->flags & GI_HANDLE_SOURCE) != 0) != (op->kind == GORI_OP_WAIT)) {
+    bool is_wait = op->kind == GORI_OP_WAIT || op->kind == GORI_OP_WAIT_WRITABLE;
+    if (((op->handle->flags & GI_HANDLE_SOURCE) != 0) != is_wait) {
         gi_sim_fail(sim, "a wait on a socket, or another op on an event source");
     }
     if (*direction != NULL) {

@@ -748,7 +748,8 @@ uint32_t gi_sim_ready(struct gi_sim *sim, gori_native native)
     const struct gi_sim_socket *socket = socket_get(sim, native);
     const struct gi_sim_end *end = socket->end;
     if (socket->kind == GI_SIM_SOURCE) {
-        return socket->source->is_ready ? GI_SIM_READABLE : 0U;
+        return (socket->source->is_ready ? GI_SIM_READABLE : 0U) |
+               (socket->source->is_full ? 0U : GI_SIM_WRITABLE);
     }
     if (socket->kind == GI_SIM_LISTENER) {
         return gi_list_is_empty(&socket->pending) ? 0U : GI_SIM_READABLE;
@@ -835,6 +836,12 @@ void gi_sim_source_set(struct gi_sim *sim, gori_native source, bool is_ready)
 {
     gi_sim_trace(sim, is_ready ? "ready" : "not ready", source, 0, 0);
     source_get(sim, source)->is_ready = is_ready;
+}
+
+void gi_sim_source_fill(struct gi_sim *sim, gori_native source, bool is_full)
+{
+    gi_sim_trace(sim, is_full ? "full" : "not full", source, 0, 0);
+    source_get(sim, source)->is_full = is_full;
 }
 
 void gi_sim_network_dump(const struct gi_sim *sim)

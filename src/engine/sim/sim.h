@@ -195,12 +195,14 @@ void gi_sim_close(struct gi_sim *sim, gori_native native);
 
 /*
  * A source stays ready, under all its names, until somebody says that it is not.  It is readable
- * when it is ready, and is closed, each name for itself, by gi_sim_close.  `engine` as for sockets.
+ * when it is ready, writable unless it is full, and is closed, each name for itself, by
+ * gi_sim_close.  `engine` as for sockets.
  */
 int gi_sim_source_open(struct gi_sim *sim, struct gi_engine *engine, gori_native *ret_source);
 int gi_sim_source_duplicate(struct gi_sim *sim, struct gi_engine *engine, gori_native source,
                             gori_native *ret_source);
 void gi_sim_source_set(struct gi_sim *sim, gori_native source, bool is_ready);
+void gi_sim_source_fill(struct gi_sim *sim, gori_native source, bool is_full);
 
 /* Files, as far as they can be watched ----------------------------------------------------- */
 

@@ -76,6 +76,7 @@ enum gi_sim_socket_kind {
 struct gi_sim_source {
     uint32_t names;
     bool is_ready;
+    bool is_full; /* takes nothing */
 };
 
 struct gi_sim_socket {

@@ -466,6 +466,7 @@ static GI_NOINLINE bool complete_rare(struct gi_uring *uring, struct outcome out
     case GORI_OP_SEND_FILE:
         return complete_call(uring, &event, ret_completion);
     case GORI_OP_WAIT:
+    case GORI_OP_WAIT_WRITABLE:
         return complete_wait(uring, &event, ret_completion);
     case GI_URING_CANCEL_HANDLE:
         complete_cancel_handle(uring, outcome.user_data);

@@ -218,6 +218,9 @@ void gi_uring_arm(struct gi_uring *uring, uint32_t index)
     case GORI_OP_WAIT:
         fill_poll(POLLIN, fd, user_data, sqe);
         break;
+    case GORI_OP_WAIT_WRITABLE:
+        fill_poll(POLLOUT, fd, user_data, sqe);
+        break;
     default:
         GI_ASSERT(op->kind == GORI_OP_SEND_FILE);
         fill_poll(POLLOUT, fd, user_data, sqe);
