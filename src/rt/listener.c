@@ -29,6 +29,10 @@
  *     own descriptor.  Between the last accept from a queue and the end of its socket there is
  *     always a moment in which a client connects and is then refused; a socket that goes on has
  *     none (docs/adr/0014).
+ *     A socket that others may have is not given to the engine to accept from, but waited for, and
+ *     accepted from here.  A kernel that accepts by itself wakes one of those that wait (seen of
+ *     io_uring on 6.18); when that one is just being cancelled, its successor in another process
+ *     sleeps on with a connection in the queue.  A wait wakes all.
  *  9. In CLOSING it takes what was queued before, which is as many as the queue holds, and not what
  *     clients add meanwhile: one that connects as fast as we accept would keep it from ending.  It
  *     takes them in slices, with a turn of the loop between.
@@ -67,6 +71,7 @@ struct gori_listener {
     bool has_socket;    /* else it is given its connections: 6 */
     bool feeder_ended;  /* nothing will be given any more */
     bool keep_socket;   /* 8 */
+    bool is_shared;     /* 8: waits for connections, and accepts them itself */
     bool starved;       /* waits, and stands in loop->starved_listeners */
     gori_time back_off; /* of the next time it starves */
     int last_error;
@@ -142,7 +147,9 @@ static void accept_on(struct gori_listener *listener)
     if (!wants_to_accept(listener) || gori_op_is_active(&listener->accept_op)) {
         return;
     }
-    if (gori_op_accept(&listener->accept_op, &listener->handle) < 0) {
+    int result = listener->is_shared ? gori_op_wait(&listener->accept_op, &listener->handle)
+                                     : gori_op_accept(&listener->accept_op, &listener->handle);
+    if (result < 0) {
         starve(listener);
     }
 }
@@ -363,6 +370,27 @@ static void accept_done(struct gori_op *op, const struct gori_completion *comple
     }
 }
 
+/* A slice of what a shared socket has queued.  Result: 0, or the error that ended it. */
+static int accept_slice(struct gori_listener *listener)
+{
+    struct gi_engine *engine = loop_of(listener)->engine;
+    for (uint32_t taken = 0; taken < DRAIN_SLICE && wants_to_accept(listener); taken++) {
+        gori_native native = GORI_NATIVE_NONE;
+        int result = engine->impl->sockets->accept(engine, listener->handle.native, &native);
+        if (result < 0) {
+            return result == GORI_EAGAIN ? 0 : result;
+        }
+        take(listener, native);
+    }
+    return 0;
+}
+
+static void wait_done(struct gori_op *op, const struct gori_completion *completion)
+{
+    struct gori_listener *listener = gori_container_of(op, struct gori_listener, accept_op);
+    accept_ended(listener, completion->result < 0 ? completion->result : accept_slice(listener));
+}
+
 static void timer_expired(struct gori_timer *timer)
 {
     struct gori_listener *listener = gori_container_of(timer, struct gori_listener, timer);
@@ -532,7 +560,6 @@ static void init_listener(struct gori_listener *listener, const struct gori_list
     listener->sessions_max = config->sessions_max != 0 ? config->sessions_max : UINT32_MAX;
     listener->keep_socket = config->keep_socket;
     listener->back_off = BACK_OFF_MIN;
-    listener->accept_op.on_complete = accept_done;
     listener->handle.on_close = handle_closed;
     listener->timer.on_expire = timer_expired;
 }
@@ -561,9 +588,9 @@ static int create(struct gori_loop *loop, const struct gori_listener_config *con
     return 0;
 }
 
-int gi_listener_adopt(struct gori_loop *loop, const struct gori_listener_config *config,
-                      gori_native native, const struct gi_accept_role *role,
-                      struct gori_listener **ret_listener)
+static int adopt(struct gori_loop *loop, const struct gori_listener_config *config,
+                 gori_native native, const struct gi_accept_role *role, bool is_shared,
+                 struct gori_listener **ret_listener)
 {
     struct gori_listener *listener;
     int result = create(loop, config, &listener);
@@ -588,7 +615,10 @@ int gi_listener_adopt(struct gori_loop *loop, const struct gori_listener_config 
     if (has_path(listener)) {
         gi_os_socket_path_id(&listener->addr, &listener->path_id);
     }
-    result = gi_handle_attach(loop, native, GI_HANDLE_LISTENER, &listener->handle);
+    listener->is_shared = is_shared;
+    listener->accept_op.on_complete = is_shared ? wait_done : accept_done;
+    uint8_t flags = GI_HANDLE_LISTENER | (is_shared ? GI_HANDLE_SOURCE : 0);
+    result = gi_handle_attach(loop, native, flags, &listener->handle);
     if (result < 0) {
         free_listener(listener);
         return result;
@@ -597,6 +627,13 @@ int gi_listener_adopt(struct gori_loop *loop, const struct gori_listener_config 
     accept_on(listener);
     *ret_listener = listener;
     return 0;
+}
+
+int gi_listener_adopt(struct gori_loop *loop, const struct gori_listener_config *config,
+                      gori_native native, const struct gi_accept_role *role,
+                      struct gori_listener **ret_listener)
+{
+    return adopt(loop, config, native, role, config->keep_socket, ret_listener);
 }
 
 int gori_listener_adopt(struct gori_loop *loop, gori_native native,
@@ -613,7 +650,7 @@ int gori_listener_adopt(struct gori_loop *loop, gori_native native,
         return GORI_EINVAL;
     }
     int result = gi_os_check_listening((int)native);
-    return result < 0 ? result : gi_listener_adopt(loop, config, native, NULL, ret_listener);
+    return result < 0 ? result : adopt(loop, config, native, NULL, true, ret_listener);
 }
 
 int gori_listener_open(struct gori_loop *loop, const struct gori_listener_config *config,
