@@ -10,7 +10,8 @@
  *  2. Every accepted op completes exactly once, on the loop's thread, never inside a call.  In its
  *     completion it may be used again or freed.
  *  3. An open that succeeds hands over a file with one reference.  The file belongs to the loop:
- *     ops on it are made there.  It may be referenced and sent (gori_session_send_file) anywhere.
+ *     ops on it are made there, while it exists.  It may be referenced, and sent by any session
+ *     (gori_session_send_file), for longer and elsewhere.
  *  4. Only regular files and folders are opened: a FIFO or a device is let go again with
  *     GORI_EACCESS, so that nothing waits for a peer.  A folder is opened for reading only; it can
  *     be synced and asked for, and a read of it is GORI_EISDIR.

@@ -45,7 +45,8 @@ struct gori_loop_config {
     uint32_t messages_max;    /* of gori_loop_send, on their way at most; default 4096 */
     uint32_t completions_max; /* completions delivered in one turn at most; default 1024 */
     struct gori_pool *pool;   /* whose threads do file ops where the engine cannot; outlives the
-                                 loop.  Default: one of its own, when first needed */
+                                 loop.  Default: one of its own, when first needed; the loops of
+                                 a runtime share one */
     uint8_t id_tag;           /* goes into the session ids; unique per loop of a runtime */
     void *simulation;         /* of the engine "sim" only: the simulated world it lives in */
 };

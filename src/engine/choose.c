@@ -136,6 +136,23 @@ const char *gori_engine_name(uint32_t index)
     return index < gori_engine_count() ? build_list.impls[index]->name : NULL;
 }
 
+/* Who does file ops is told of every engine; one that has files of its own has said so. */
+static void add_files(struct gori_engine_report *report)
+{
+    for (uint32_t i = 0; i < report->feature_count; i++) {
+        if (strcmp(report->features[i].name, "files") == 0) {
+            return;
+        }
+    }
+    if (report->usable && report->feature_count < GORI_FEATURES_MAX) {
+        report->features[report->feature_count++] = (struct gori_feature){
+            .name = "files",
+            .state = GORI_FEATURE_KERNEL,
+            .text = "what is ready tells nothing of files: threads of a pool do their operations",
+        };
+    }
+}
+
 int gori_engine_probe(uint32_t index, struct gori_engine_report *ret_report)
 {
     if (index >= gori_engine_count()) {
@@ -143,6 +160,7 @@ int gori_engine_probe(uint32_t index, struct gori_engine_report *ret_report)
     }
     *ret_report = (struct gori_engine_report){.name = build_list.impls[index]->name};
     build_list.impls[index]->report(ret_report);
+    add_files(ret_report);
     GI_ASSERT(ret_report->feature_count <= GORI_FEATURES_MAX);
     return 0;
 }

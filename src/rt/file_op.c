@@ -241,7 +241,8 @@ static int move_bytes(struct gori_file_op *op, struct gori_file *file, uint8_t k
     if (result < 0) {
         return result;
     }
-    op->open_flags = file->appends ? GI_OS_FILE_APPEND : 0;
+    bool appends = kind == GORI_OP_FILE_WRITE && file->appends;
+    op->open_flags = appends ? GI_OS_FILE_APPEND : 0;
     return submit_on(op, file, kind);
 }
 

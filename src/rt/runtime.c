@@ -20,6 +20,8 @@
 #include "rt/runtime.h"
 
 #include <gori/error.h>
+#include <gori/file_op.h>
+#include <gori/pool.h>
 
 #include "base/alloc.h"
 #include "base/assert.h"
@@ -56,6 +58,7 @@ struct gori_runtime {
     const struct gori_allocator *allocator;
     struct gori_runtime_config config;
     struct gori_link ports;
+    struct gori_pool *pool; /* for the files of all loops, unless the configuration has one */
     struct worker *workers;
     struct gi_door *doors; /* one per worker, open while others may use its loop: 6 */
     struct gi_os_signals signals;
@@ -114,6 +117,22 @@ static int create_doors(struct gori_runtime *runtime)
     return 0;
 }
 
+/* One for all loops; it starts no thread before it is needed.  Each loop has its part of it. */
+static int create_pool(struct gori_runtime *runtime)
+{
+    struct gori_loop_config *config = &runtime->config.loop;
+    if (config->pool != NULL) {
+        return 0;
+    }
+    const struct gori_pool_config pool_config = {
+        .allocator = runtime->allocator,
+        .works_max = runtime->config.workers * GORI_FILE_WORKS_MAX,
+    };
+    int result = gori_pool_create(&pool_config, &runtime->pool);
+    config->pool = result < 0 ? NULL : runtime->pool;
+    return result;
+}
+
 int gori_runtime_create(const struct gori_runtime_config *given, struct gori_runtime **ret_runtime)
 {
     struct gori_runtime_config config;
@@ -142,14 +161,20 @@ int gori_runtime_create(const struct gori_runtime_config *given, struct gori_run
     if (result < 0) {
         goto err_doors;
     }
+    result = create_pool(runtime);
+    if (result < 0) {
+        goto err_monitor;
+    }
     /* From now on, not from the run on: who said "listening" may be told to stop at once. */
     result = config.handle_signals ? gi_os_signals_open(&runtime->signals) : 0;
     if (result < 0) {
-        goto err_monitor;
+        goto err_pool;
     }
     *ret_runtime = runtime;
     return 0;
 
+err_pool:
+    gori_pool_destroy(runtime->pool);
 err_monitor:
     gi_os_monitor_fini(&runtime->monitor);
 err_doors:
@@ -546,6 +571,7 @@ void gori_runtime_destroy(struct gori_runtime *runtime)
     if (runtime->config.handle_signals) {
         gi_os_signals_close(&runtime->signals);
     }
+    gori_pool_destroy(runtime->pool);
     gi_os_monitor_fini(&runtime->monitor);
     destroy_doors(runtime, runtime->config.workers);
     gi_free(runtime->allocator, runtime->workers,

@@ -341,7 +341,8 @@ GT_TEST(what_is_beneath_a_root_does_not_leave_it)
 GT_TEST(appended_bytes_go_to_the_end_whatever_their_offset)
 {
     struct site site = {0};
-    const struct gori_file_open_options append = {.write = true, .create = true, .append = true};
+    const struct gori_file_open_options append = {
+        .write = true, .read_too = true, .create = true, .append = true};
     const struct gori_slice pieces[2] = {{(const uint8_t *)"cc", 2}, {(const uint8_t *)"dd", 2}};
     struct attempt attempt;
     uint8_t room[16];
@@ -357,6 +358,8 @@ GT_TEST(appended_bytes_go_to_the_end_whatever_their_offset)
     GT_EQUAL(wait_for(&attempt), 4);
     GT_EQUAL(read_at(&site.fixture, reader, 0, room, sizeof(room)), 8);
     GT_EQUAL_BYTES(room, 8, "aabbccdd", 8);
+    GT_EQUAL(read_at(&site.fixture, file, 4, room, 2), 2); /* reads keep their place */
+    GT_EQUAL_BYTES(room, 2, "cc", 2);
     close_file(&site.fixture, file);
     close_file(&site.fixture, reader);
     site_close(&site);
@@ -385,6 +388,37 @@ GT_TEST(a_file_is_emptied_cut_and_stretched)
     GT_EQUAL(error, 0);
     GT_EQUAL(read_at(&site.fixture, file, 0, room, sizeof(room)), 0);
     close_file(&site.fixture, other);
+    close_file(&site.fixture, file);
+    site_close(&site);
+}
+
+GT_TEST(a_read_of_a_file_that_is_cut_meanwhile_ends_where_it_ends)
+{
+    struct site site = {0};
+    enum { BYTES = 400000, LEFT = 100000 };
+    static uint8_t data[BYTES];
+    static uint8_t room[BYTES];
+    struct attempt reads[8];
+    struct attempt cut;
+    site_open(&site);
+    struct gori_file *file = open_both(&site);
+    fixture_fill(data, BYTES, 4, 0);
+    GT_EQUAL(write_at(&site.fixture, file, 0, data, BYTES), BYTES);
+    for (size_t i = 0; i < 8; i++) {
+        if (i == 4) {
+            attempt_init(&site.fixture, &cut);
+            CALL(&site.fixture, gori_file_op_truncate(&cut.op, file, LEFT));
+        }
+        attempt_init(&site.fixture, &reads[i]);
+        CALL(&site.fixture, gori_file_op_read(&reads[i].op, file, 0, room, BYTES));
+    }
+    GT_EQUAL(wait_for(&cut), 0);
+    for (size_t i = 0; i < 8; i++) {
+        int64_t result = wait_for(&reads[i]);
+        GT_CHECK(result >= LEFT && result <= BYTES);
+    }
+    fixture_check(room, LEFT, 4, 0);
+    GT_EQUAL(read_at(&site.fixture, file, 0, room, BYTES), LEFT);
     close_file(&site.fixture, file);
     site_close(&site);
 }

@@ -219,6 +219,39 @@ class Examples(unittest.TestCase):
         self.assertEqual(process.returncode, 1)
         self.assertIn("not found", process.stderr)
 
+    def test_upload(self):
+        with tempfile.TemporaryDirectory() as folder:
+            example = Example(self, "upload", folder)
+            data = bytes(range(256)) * 4000
+
+            def upload(name, data):
+                connection = example.connect()
+                try:
+                    connection.sendall(name + b"\n" + data)
+                    connection.shutdown(socket.SHUT_WR)
+                except BrokenPipeError:
+                    pass
+                return receive_all(connection)
+
+            self.assertEqual(upload(b"first", data), b"ok\n")
+            self.assertEqual((pathlib.Path(folder) / "first").read_bytes(), data)
+            self.assertEqual(upload(b"first", b"shorter"), b"ok\n")
+            self.assertEqual((pathlib.Path(folder) / "first").read_bytes(), b"shorter")
+            self.assertEqual(upload(b"empty", b""), b"ok\n")
+            self.assertEqual((pathlib.Path(folder) / "empty").read_bytes(), b"")
+            self.assertIn(b"root", upload(b"../out", b"x"))
+            self.assertEqual(upload(b"nowhere/file", b"x"), b"not found\n")
+            many = [example.connect() for _ in range(20)]
+            for i, one in enumerate(many):
+                one.sendall(b"file%d\n%d" % (i, i))
+            many.pop().close()  # in the middle of its upload
+            for one in many:
+                one.shutdown(socket.SHUT_WR)
+            for i, one in enumerate(many):
+                self.assertEqual(receive_all(one), b"ok\n")
+                self.assertEqual((pathlib.Path(folder) / f"file{i}").read_bytes(), b"%d" % i)
+            self.assertEqual(example.stop(), 0)
+
     def test_static_site(self):
         with tempfile.TemporaryDirectory() as folder:
             (pathlib.Path(folder) / "index.html").write_bytes(b"<title>here</title>")

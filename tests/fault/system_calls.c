@@ -16,6 +16,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/types.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 
 #include "fault/submissions.h"
@@ -96,6 +97,16 @@ WRAP(FAULT_SENDFILE, ssize_t, sendfile, (int fd, int file, off_t *offset, size_t
 WRAP(FAULT_SETSOCKOPT, int, setsockopt,
      (int fd, int level, int name, const void *value, socklen_t size),
      (fd, level, name, value, size))
+WRAP(FAULT_READ_AT, ssize_t, preadv, (int fd, const struct iovec *pieces, int count, off_t offset),
+     (fd, pieces, count, offset))
+WRAP(FAULT_WRITE_AT, ssize_t, pwrite, (int fd, const void *data, size_t size, off_t offset),
+     (fd, data, size, offset))
+WRAP(FAULT_WRITE_AT, ssize_t, pwritev,
+     (int fd, const struct iovec *pieces, int count, off_t offset), (fd, pieces, count, offset))
+WRAP(FAULT_SYNC, int, fsync, (int fd), (fd))
+WRAP(FAULT_SYNC, int, fdatasync, (int fd), (fd))
+WRAP(FAULT_TRUNCATE, int, ftruncate, (int fd, off_t size), (fd, size))
+WRAP(FAULT_STAT, int, stat, (const char *path, struct stat *status), (path, status))
 WRAP(FAULT_STAT, int, fstat, (int fd, struct stat *status), (fd, status))
 WRAP(FAULT_SOCKET, int, socket, (int family, int type, int protocol), (family, type, protocol))
 WRAP(FAULT_SOCKET_PAIR, int, socketpair, (int family, int type, int protocol, int fds[2]),
@@ -131,6 +142,17 @@ int __wrap_fcntl(int fd, int what, ...)
         return -1;
     }
     return __real_fcntl(fd, what, argument);
+}
+
+int __real_open(const char *path, int flags, ...);
+int __wrap_open(const char *path, int flags, ...);
+int __wrap_open(const char *path, int flags, ...)
+{
+    va_list list;
+    va_start(list, flags);
+    unsigned mode = va_arg(list, unsigned); /* of no meaning when none was given */
+    va_end(list);
+    return fails(FAULT_OPEN) ? -1 : __real_open(path, flags, mode);
 }
 
 int __real_close(int fd);

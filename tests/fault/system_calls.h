@@ -38,10 +38,13 @@ enum fault_call {
     FAULT_SOCKET_PAIR,
     FAULT_SPAWN,
     FAULT_STAT,
+    FAULT_SYNC,
+    FAULT_TRUNCATE,
     FAULT_URING_ENTER,
     FAULT_URING_REGISTER,
     FAULT_URING_SETUP,
-    FAULT_WAIT_CHILD
+    FAULT_WAIT_CHILD,
+    FAULT_WRITE_AT
 };
 
 /** Counts calls of a kind from now on, and fails the `number`-th (from 1) with an errno. */

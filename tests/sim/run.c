@@ -84,6 +84,7 @@ static void random_faults(struct gi_random *random, struct gi_sim_faults *faults
     faults->refuse = random_fault(random, 200);
     faults->reset = random_fault(random, 60);
     faults->slow = random_fault(random, 300);
+    faults->file_error = random_fault(random, 100);
     faults->discard = random_fault(random, 900);
 }
 

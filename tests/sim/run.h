@@ -110,6 +110,7 @@ bool sim_stream_matches(uint32_t number, uint64_t at, const uint8_t *data, size_
 extern const struct sim_scenario sim_ops;
 extern const struct sim_scenario sim_echo;
 extern const struct sim_scenario sim_events;
+extern const struct sim_scenario sim_files;
 extern const struct sim_scenario sim_jobs;
 extern const struct sim_scenario sim_web;
 

@@ -23,8 +23,8 @@
 #define TWICE_COUNT      20
 #define WATCHDOG_SECONDS 60
 
-static const struct sim_scenario *const scenarios[] = {&sim_ops, &sim_echo, &sim_events, &sim_web,
-                                                       &sim_jobs};
+static const struct sim_scenario *const scenarios[] = {&sim_ops, &sim_echo, &sim_events,
+                                                       &sim_web, &sim_jobs, &sim_files};
 
 static struct {
     const struct sim_scenario *scenario;

@@ -152,6 +152,10 @@ void gi_iocp_take_packet(struct gi_iocp *iocp, const OVERLAPPED_ENTRY *packet)
         gi_iocp_wait_absorb(iocp, request);
         return;
     }
+    if (gi_is_file_kind(op->kind)) {
+        gi_iocp_absorb_file(iocp, request, packet->dwNumberOfBytesTransferred);
+        return;
+    }
     op->handle->budget = GI_IOCP_BUDGET;
     int error = error_of(request);
     if (op->kind == GORI_OP_ACCEPT) {

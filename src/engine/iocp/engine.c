@@ -31,6 +31,7 @@ static int create(const struct gi_engine_config *config, struct gi_engine **ret_
         return error;
     }
     iocp->base.impl = &gi_engine_iocp;
+    iocp->base.native_kinds = GI_KIND_BIT(GORI_OP_FILE_READ) | GI_KIND_BIT(GORI_OP_FILE_WRITE);
     iocp->allocator = config->allocator;
     iocp->buffers = config->buffers;
     iocp->calls = calls;
@@ -61,10 +62,9 @@ static gori_time read_clock(struct gi_engine *engine)
 
 static uint32_t next_key(struct gi_iocp *iocp)
 {
-    iocp->last_key++;
-    if (iocp->last_key == GI_IOCP_KEY_WAKE) {
+    do {
         iocp->last_key++;
-    }
+    } while (iocp->last_key == GI_IOCP_KEY_WAKE || iocp->last_key == GI_IOCP_KEY_FILE);
     return iocp->last_key;
 }
 
@@ -214,6 +214,7 @@ const struct gi_engine_impl gi_engine_iocp = {
     .events = &gi_system_events,
     .watches = &gi_system_watches,
     .files = &gi_system_files,
+    .attach_file = gi_iocp_attach_file,
     .create = create,
     .destroy = destroy,
     .report = gi_iocp_report,

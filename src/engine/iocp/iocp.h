@@ -5,6 +5,7 @@
  *   engine.c   life, the turn, wake          submit.c     what goes to the kernel
  *   next.c     what the runtime pulls        complete.c   what comes back
  *   accept.c   connections                   requests.c   the memory of what is in flight
+ *   files.c    reads and writes of files
  *   wait.c     event sources                 probe.c      what is to be had on this machine
  *
  * Where an operation is; an op is in at most one list by op.link, a handle by handle.link:
@@ -60,6 +61,9 @@
 
 /* The completion key of a wake; no handle has it. */
 #define GI_IOCP_KEY_WAKE 0u
+
+/* The one of all files; no handle has it either. */
+#define GI_IOCP_KEY_FILE UINT32_MAX
 
 /* Room for an address as AcceptEx writes it: 16 bytes more than the largest has. */
 #define GI_IOCP_NAME_BYTES (sizeof(SOCKADDR_STORAGE) + 16)
@@ -170,6 +174,12 @@ void gi_iocp_wait_cancel(struct gi_iocp *iocp, struct gi_iocp_request *request);
 
 /** Takes in the packet of a wait. */
 void gi_iocp_wait_absorb(struct gi_iocp *iocp, struct gi_iocp_request *request);
+
+/* files.c: what is read and written of files */
+int gi_iocp_attach_file(struct gi_engine *engine, int descriptor);
+int gi_iocp_submit_file(struct gi_iocp *iocp, struct gori_op *op);
+void gi_iocp_cancel_file(struct gi_iocp *iocp, struct gori_op *op);
+void gi_iocp_absorb_file(struct gi_iocp *iocp, struct gi_iocp_request *request, size_t bytes);
 
 /* next.c */
 bool gi_iocp_next(struct gi_engine *engine, struct gi_completion *ret_completion);

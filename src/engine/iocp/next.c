@@ -91,7 +91,9 @@ static bool take_done(struct gi_iocp *iocp, struct gi_completion *ret)
         return false;
     }
     struct gori_op *op = gori_container_of(link, struct gori_op, link);
-    let_go(iocp, op);
+    if (!gi_is_file_kind(op->kind)) {
+        let_go(iocp, op);
+    }
     fill(ret, op, op->as.done.result, true);
     return true;
 }

@@ -79,6 +79,8 @@ static void report_features(struct gori_engine_report *report, const struct gi_i
                                 : "a layered Winsock provider makes it unsound");
     add_feature(report, "transmit_file", GORI_FEATURE_USED,
                 "files are sent without passing through user memory");
+    add_feature(report, "files", GORI_FEATURE_USED,
+                "files are read and written overlapped; the rest is done by threads of a pool");
     add_feature(report, "unix_sockets", used_if(has_unix),
                 has_unix ? "UNIX paths as addresses" : "Windows 10 1803 or later has them");
     add_feature(report, "reuse_port", GORI_FEATURE_KERNEL, "one worker accepts for all instead");

@@ -186,6 +186,9 @@ int gi_iocp_submit(struct gi_engine *engine, struct gori_op *op)
     struct gori_handle *handle = op->handle;
     op->flags = 0;
     op->slot = GI_IOCP_REQUEST_NONE;
+    if (gi_is_file_kind(op->kind)) {
+        return gi_iocp_submit_file(iocp, op);
+    }
     if (op->kind == GORI_OP_ACCEPT) {
         return gi_iocp_accept_start(iocp, op);
     }
@@ -219,6 +222,10 @@ void gi_iocp_cancel(struct gi_engine *engine, struct gori_op *op)
     }
     if (op->kind == GORI_OP_ACCEPT) {
         gi_iocp_accept_cancel(iocp, op);
+        return;
+    }
+    if (gi_is_file_kind(op->kind)) {
+        gi_iocp_cancel_file(iocp, op);
         return;
     }
     if (op->flags & GI_IOCP_READABLE) {

@@ -247,4 +247,71 @@ GT_TEST(os_root_is_a_folder)
     remove_tree(root);
 }
 
+/* Each is tried once more with O_EXCL, when whatever is there is in the way, a link too. */
+static const struct {
+    const char *path;
+    int result;
+    int again;
+    const char *made; /* seen from the folder around the root */
+} makes[] = {
+    {"new", 0, GORI_EEXIST, "root/new"},
+    {"./a/b/new", 0, GORI_EEXIST, "root/a/b/new"},
+    {"a/../beside", 0, GORI_EEXIST, "root/beside"},
+    {"to-a/linked", 0, GORI_EEXIST, "root/a/linked"},
+    {"f", 0, GORI_EEXIST, "root/f"},
+    {"to-f", 0, GORI_EEXIST, "root/f"},
+    {"dangling", 0, GORI_EEXIST, "root/nowhere"},
+    {"a", GORI_EISDIR, GORI_EEXIST, NULL},
+    {"none/new", GORI_ENOTFOUND, GORI_ENOTFOUND, NULL},
+    {"f/new", GORI_ENOTDIR, GORI_ENOTDIR, NULL},
+    {"../new", GORI_EXDEV, GORI_EXDEV, NULL},
+    {"up/new", GORI_EXDEV, GORI_EXDEV, NULL},
+    {"out", GORI_EXDEV, GORI_EEXIST, NULL},
+    {"loop", GORI_ELOOP, GORI_EEXIST, NULL},
+};
+
+static void check_makes(gi_os_resolve_fn *resolve)
+{
+    int root = make_tree();
+    int flags = gi_os_open_flags(GI_OS_FILE_WRITE | GI_OS_FILE_CREATE);
+    for (size_t i = 0; i < sizeof(makes) / sizeof(makes[0]); i++) {
+        int fd = -1;
+        int result = resolve(root, makes[i].path, flags, 0640, &fd);
+        int again = resolve(root, makes[i].path, flags | O_EXCL, 0640, &fd);
+        if (result != makes[i].result || again != makes[i].again) {
+            fprintf(stderr, "path \"%s\": %d, %d\n", makes[i].path, result, again);
+        }
+        GT_EQUAL(result, makes[i].result);
+        GT_EQUAL(again, makes[i].again);
+        if (result == 0) {
+            struct stat by_fd;
+            struct stat by_path;
+            GT_EQUAL(fstat(fd, &by_fd), 0);
+            GT_EQUAL(stat(makes[i].made, &by_path), 0);
+            GT_EQUAL(by_fd.st_ino, by_path.st_ino);
+            gi_os_close(fd);
+        }
+    }
+    struct stat status;
+    GT_EQUAL(stat("new", &status), -1);
+    GT_EQUAL(stat("root/new", &status), 0);
+    GT_EQUAL(status.st_mode & 0777, 0640);
+    remove_tree(root);
+}
+
+GT_TEST(os_files_are_made_beneath_the_root_by_walk)
+{
+    (void)umask(022);
+    check_makes(gi_os_resolve_by_walk);
+}
+
+GT_TEST(os_files_are_made_beneath_the_root_by_kernel)
+{
+    if (!has_openat2()) {
+        GT_SKIP("this machine has no openat2");
+    }
+    (void)umask(022);
+    check_makes(gi_os_resolve_by_kernel);
+}
+
 GT_MAIN()
