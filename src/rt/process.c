@@ -149,8 +149,12 @@ int gori_process_spawn(struct gori_loop *loop, const struct gori_process_config 
 
 gori_native gori_process_take_pipe(struct gori_process *process, enum gori_stdio stream)
 {
-    gori_native native = process->pipes[stream];
-    process->pipes[stream] = GORI_NATIVE_NONE;
+    uint32_t index = (uint32_t)stream;
+    if (index >= GORI_STDIO_COUNT) {
+        return GORI_NATIVE_NONE;
+    }
+    gori_native native = process->pipes[index];
+    process->pipes[index] = GORI_NATIVE_NONE;
     return native;
 }
 
