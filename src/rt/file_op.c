@@ -356,11 +356,9 @@ static void start_close(struct gori_file *file)
 int gori_file_op_close(struct gori_file_op *op, struct gori_file *file)
 {
     int result = check_file(op, file);
-    if (result < 0 && result != GORI_ECLOSED) {
+    bool loop_ends = result == GORI_ECLOSED && !file->is_closed; /* which is no reason */
+    if (result < 0 && !loop_ends) {
         return result;
-    }
-    if (file->is_closed || op->op.state != GI_OP_IDLE) {
-        return GORI_ECLOSED;
     }
     accept(op, file->loop, GORI_OP_FILE_CLOSE);
     op->file = file;

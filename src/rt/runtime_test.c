@@ -5,6 +5,7 @@
  * Method: a runtime on one thread, clients on another with plain sockets.
  */
 #include <gori/error.h>
+#include <gori/file_op.h>
 #include <gori/runtime.h>
 #include <pthread.h>
 #include <signal.h>
@@ -348,5 +349,62 @@ GT_TEST(a_signal_before_the_run_is_not_lost)
     gori_runtime_destroy(runtime);
 }
 #endif
+
+/* File ops of all workers at once, on engines that need the pool too. */
+#define FILE_WORKERS 3
+#define FILE_OPS     200
+
+struct asked {
+    struct gori_runtime *runtime;
+    struct gi_atomic_u32 left;
+    struct gori_file_op ops[FILE_WORKERS][FILE_OPS];
+};
+
+static void told(struct gori_file_op *op, int64_t result)
+{
+    struct asked *asked = op->user;
+    GT_EQUAL(result, 0);
+    GT_CHECK(op->info.is_directory);
+    if (gi_atomic_u32_sub(&asked->left, 1, GI_RELAXED) == 1) {
+        gori_runtime_stop(asked->runtime);
+    }
+}
+
+static int ask_of_files(struct gori_runtime *runtime, uint32_t worker, struct gori_loop *loop)
+{
+    struct asked *asked = gori_runtime_user(runtime);
+    for (uint32_t i = 0; i < FILE_OPS; i++) {
+        struct gori_file_op *op = &asked->ops[worker][i];
+        *op = (struct gori_file_op){.on_complete = told, .user = asked};
+        GT_EQUAL(gori_file_op_stat_path(op, loop, NULL, "."), 0);
+    }
+    return 0;
+}
+
+GT_TEST(workers_share_one_pool_for_files)
+{
+    static struct asked asked;
+    static const char *const engines[] = {"auto", "poll"};
+    for (size_t i = 0; i < GI_ARRAY_COUNT(engines); i++) {
+        struct gi_fault_alloc memory;
+        gi_fault_alloc_init(&memory, NULL);
+        const struct gori_runtime_config config = {
+            .loop = {.allocator = &memory.allocator, .engine = engines[i]},
+            .workers = FILE_WORKERS,
+            .on_start = ask_of_files,
+            .user = &asked};
+        int result = gori_runtime_create(&config, &asked.runtime);
+        GT_EQUAL(result, 0);
+        gi_atomic_u32_init(&asked.left, FILE_WORKERS * FILE_OPS);
+        result = gori_runtime_run(asked.runtime);
+        gori_runtime_destroy(asked.runtime);
+        GT_EQUAL(gi_fault_alloc_live_blocks(&memory), 0);
+        if (result == GORI_EINVAL && i > 0) {
+            continue; /* no such engine on this system */
+        }
+        GT_EQUAL(result, 0);
+        GT_EQUAL(gi_atomic_u32_load(&asked.left, GI_RELAXED), 0);
+    }
+}
 
 GT_MAIN()

@@ -699,6 +699,36 @@ GT_TEST(a_loop_that_ends_completes_its_ops_first)
     GT_EQUAL(close.result, 0);
 }
 
+/* Closes the file when its own op completes. */
+struct last_words {
+    struct attempt write;
+    struct attempt close;
+    struct gori_file *file;
+};
+
+static void close_when_written(struct gori_file_op *op, int64_t result)
+{
+    struct last_words *words = gori_container_of(op, struct last_words, write.op);
+    (void)result;
+    GT_EQUAL(gori_file_op_close(&words->close.op, words->file), 0);
+}
+
+GT_TEST(a_file_is_closed_by_a_completion_at_the_end_of_its_loop)
+{
+    struct site site = {0};
+    struct last_words words;
+    static uint8_t data[300000];
+    site_open(&site);
+    words.file = open_both(&site);
+    attempt_init(&site.fixture, &words.write);
+    attempt_init(&site.fixture, &words.close);
+    words.write.op.on_complete = close_when_written;
+    CALL(&site.fixture, gori_file_op_write(&words.write.op, words.file, 0, data, sizeof(data)));
+    site_close(&site); /* which finds every descriptor closed */
+    GT_EQUAL(words.close.completions, 1);
+    GT_EQUAL(words.close.result, 0);
+}
+
 GT_TEST(a_file_that_an_op_opened_is_sent)
 {
     struct site site = {0};
