@@ -23,7 +23,8 @@ enum gori_feature_state {
     GORI_FEATURE_OPTION = 6,    /* switched off by an option or the environment */
     GORI_FEATURE_KNOWN_BAD = 7, /* present, but faulty in this kernel */
     GORI_FEATURE_UNNEEDED = 8,  /* present, and deliberately not used */
-    GORI_FEATURE_ERROR = 9      /* the probe itself failed; see the text */
+    GORI_FEATURE_ERROR = 9,     /* the probe itself failed; see the text */
+    GORI_FEATURE_SYSTEM = 10    /* another operating system's; not in this build */
 };
 
 /** One feature of an engine, as found on this machine.  Texts are static or live in the report. */
@@ -45,7 +46,7 @@ struct gori_engine_report {
     struct gori_feature features[GORI_FEATURES_MAX];
 };
 
-/** The number of engines that this build knows. */
+/** The number of engines: first those of this build, best first, then those of other systems. */
 GORI_API uint32_t gori_engine_count(void);
 
 /** The name of an engine, for --engine and GORI_ENGINE; NULL when `index` is not below the count.

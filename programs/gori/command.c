@@ -93,18 +93,32 @@ static int read_seconds(const struct command *command, const struct option *opti
     return PARSED;
 }
 
+/* Those of this system, for people. */
+static void list_engines(char *text, size_t size)
+{
+    struct gori_engine_report report;
+    snprintf(text, size, "auto");
+    for (uint32_t i = 0; gori_engine_probe(i, &report) >= 0; i++) {
+        size_t used = strlen(text);
+        if (report.state != GORI_FEATURE_SYSTEM) {
+            snprintf(text + used, size - used, ", %s", report.name);
+        }
+    }
+}
+
 /* `from` is what named the engine: an option, or the environment. */
 static int check_engine(const struct command *command, const char *from, const char *name)
 {
-    char known[128] = "auto";
     bool found = strcmp(name, "auto") == 0;
     for (uint32_t i = 0; i < gori_engine_count(); i++) {
         found = found || strcmp(name, gori_engine_name(i)) == 0;
-        size_t used = strlen(known);
-        snprintf(known + used, sizeof(known) - used, ", %s", gori_engine_name(i));
     }
-    return found ? PARSED
-                 : complain(command, "%s knows no engine '%s'; there are %s", from, name, known);
+    if (found) {
+        return PARSED;
+    }
+    char known[128];
+    list_engines(known, sizeof(known));
+    return complain(command, "%s knows no engine '%s'; there are %s", from, name, known);
 }
 
 static int read_engine(const struct command *command, const struct option *option, const char *text)

@@ -8,6 +8,7 @@
 #include "engine/choose.h"
 
 #include <gori/error.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,6 +16,7 @@
 
 static const struct gi_engine_list build_list = {
     .impls = gi_system_engines,
+    .absent = gi_absent_engines,
     .simulated = &gi_engine_sim,
 };
 
@@ -32,6 +34,15 @@ static const struct gi_engine_impl *find(const struct gi_engine_list *list, cons
     }
     const struct gi_engine_impl *simulated = list->simulated;
     return simulated != NULL && strcmp(simulated->name, name) == 0 ? simulated : NULL;
+}
+
+static bool is_absent(const struct gi_engine_list *list, const char *name)
+{
+    const struct gi_engine_absent *absent = list->absent;
+    while (absent != NULL && absent->name != NULL && strcmp(absent->name, name) != 0) {
+        absent++;
+    }
+    return absent != NULL && absent->name != NULL;
 }
 
 /* Why the best engine was passed over, as a sentence that says what to do. */
@@ -56,6 +67,7 @@ static const char *reason_of(enum gori_feature_state state)
     case GORI_FEATURE_USED:
     case GORI_FEATURE_UNNEEDED:
     case GORI_FEATURE_ERROR:
+    case GORI_FEATURE_SYSTEM:
         break;
     }
     return "the system refused to set up io_uring; `gori doctor` shows what it said";
@@ -104,7 +116,7 @@ int gi_engine_choose_from(const struct gi_engine_list *list, const char *name,
     }
     const struct gi_engine_impl *impl = find(list, name);
     if (impl == NULL) {
-        return GORI_EINVAL;
+        return is_absent(list, name) ? GORI_ENOSYS : GORI_EINVAL;
     }
     struct gi_engine_choice choice = {0};
     int error = impl->create(config, &choice.engine);
@@ -122,7 +134,7 @@ int gi_engine_choose(const char *name, const struct gi_engine_config *config,
                                  ret_choice);
 }
 
-uint32_t gori_engine_count(void)
+static uint32_t count_present(void)
 {
     uint32_t count = 0;
     while (build_list.impls[count] != NULL) {
@@ -131,9 +143,27 @@ uint32_t gori_engine_count(void)
     return count;
 }
 
+static uint32_t count_absent(void)
+{
+    uint32_t count = 0;
+    while (build_list.absent[count].name != NULL) {
+        count++;
+    }
+    return count;
+}
+
+uint32_t gori_engine_count(void)
+{
+    return count_present() + count_absent();
+}
+
 const char *gori_engine_name(uint32_t index)
 {
-    return index < gori_engine_count() ? build_list.impls[index]->name : NULL;
+    uint32_t present = count_present();
+    if (index < present) {
+        return build_list.impls[index]->name;
+    }
+    return index < gori_engine_count() ? build_list.absent[index - present].name : NULL;
 }
 
 /* Who does file ops is told of every engine; one that has files of its own has said so. */
@@ -158,10 +188,17 @@ int gori_engine_probe(uint32_t index, struct gori_engine_report *ret_report)
     if (index >= gori_engine_count()) {
         return GORI_EINVAL;
     }
-    *ret_report = (struct gori_engine_report){.name = build_list.impls[index]->name};
-    build_list.impls[index]->report(ret_report);
-    add_files(ret_report);
-    GI_ASSERT(ret_report->feature_count <= GORI_FEATURES_MAX);
+    uint32_t present = count_present();
+    *ret_report = (struct gori_engine_report){.name = gori_engine_name(index)};
+    if (index < present) {
+        build_list.impls[index]->report(ret_report);
+        add_files(ret_report);
+        GI_ASSERT(ret_report->feature_count <= GORI_FEATURES_MAX);
+    } else {
+        ret_report->state = GORI_FEATURE_SYSTEM;
+        (void)snprintf(ret_report->text, sizeof(ret_report->text), "%s",
+                       build_list.absent[index - present].reason);
+    }
     return 0;
 }
 
@@ -186,6 +223,8 @@ const char *gori_feature_state_name(enum gori_feature_state state)
         return "unneeded";
     case GORI_FEATURE_ERROR:
         return "error";
+    case GORI_FEATURE_SYSTEM:
+        return "system";
     }
     return "unknown";
 }

@@ -109,45 +109,73 @@ GT_TEST(choose_by_name_means_that_one)
     GT_EQUAL(choose(&refusing, &working, "sim", &choice), 0);
 }
 
+/* The least of this system, which is to be had on every machine. */
+static const struct gi_engine_impl *last_of_system(void)
+{
+    size_t count = 0;
+    while (gi_system_engines[count + 1] != NULL) {
+        count++;
+    }
+    return gi_system_engines[count];
+}
+
 GT_TEST(choose_looks_at_the_environment)
 {
+    const struct gi_engine_impl *last = last_of_system();
     struct gi_buffers buffers;
     struct gi_engine_choice choice = {0};
     struct gi_engine_config config = {.buffers = &buffers};
     GT_EQUAL(gi_buffers_init(&buffers, NULL, 512, 1), 0);
-    GT_EQUAL(setenv("GORI_ENGINE", "epoll", 1), 0);
+    GT_EQUAL(setenv("GORI_ENGINE", last->name, 1), 0);
     GT_EQUAL(gi_engine_choose(NULL, &config, &choice), 0);
-    GT_CHECK(choice.engine->impl == &gi_engine_epoll);
+    GT_CHECK(choice.engine->impl == last);
     choice.engine->impl->destroy(choice.engine);
     GT_EQUAL(setenv("GORI_ENGINE", "nonsense", 1), 0);
     GT_EQUAL(gi_engine_choose("auto", &config, &choice), GORI_EINVAL);
-    GT_EQUAL(gi_engine_choose("epoll", &config, &choice), 0);
+    GT_EQUAL(gi_engine_choose(last->name, &config, &choice), 0);
     choice.engine->impl->destroy(choice.engine);
 }
 
-/* What `gori doctor` asks: every engine has a name, a state and a sentence. */
+GT_TEST(choose_by_name_of_another_system_is_not_a_wrong_name)
+{
+    struct gi_engine_config config = {0};
+    struct gi_engine_choice choice = {0};
+    GT_EQUAL(gi_engine_choose(gi_absent_engines[0].name, &config, &choice), GORI_ENOSYS);
+    GT_CHECK(choice.engine == NULL);
+}
+
+/* What `gori doctor` asks: every engine of every system has a name, a state and a sentence, and
+   those of this one come first. */
 GT_TEST(choose_probes_every_engine)
 {
+    static const char *const names[] = {"io_uring", "epoll", "kqueue", "poll", "select", "iocp"};
     static struct gori_engine_report report;
-    bool has_epoll = false;
+    uint32_t found = 0;
+    bool is_elsewhere = false;
+    GT_EQUAL(gori_engine_count(), sizeof(names) / sizeof(names[0]));
     for (uint32_t i = 0; i < gori_engine_count(); i++) {
         GT_EQUAL(gori_engine_probe(i, &report), 0);
-        GT_CHECK(report.name[0] != '\0');
+        GT_EQUAL_STRING(report.name, gori_engine_name(i));
         GT_CHECK(report.text[0] != '\0');
         GT_EQUAL(report.usable, report.state == GORI_FEATURE_USED);
-        has_epoll = has_epoll || strcmp(report.name, "epoll") == 0;
+        GT_CHECK(!is_elsewhere || report.state == GORI_FEATURE_SYSTEM);
+        is_elsewhere = report.state == GORI_FEATURE_SYSTEM;
+        for (size_t j = 0; j < sizeof(names) / sizeof(names[0]); j++) {
+            found |= strcmp(report.name, names[j]) == 0 ? 1u << j : 0;
+        }
         for (uint32_t j = 0; j < report.feature_count; j++) {
             GT_CHECK(report.features[j].name != NULL);
             GT_CHECK(report.features[j].text[0] != '\0');
         }
     }
-    GT_CHECK(has_epoll);
+    GT_EQUAL(found, (1u << sizeof(names) / sizeof(names[0])) - 1);
+    GT_CHECK(gori_engine_name(gori_engine_count()) == NULL);
     GT_EQUAL(gori_engine_probe(gori_engine_count(), &report), GORI_EINVAL);
 }
 
 GT_TEST(choose_names_every_state)
 {
-    for (int i = GORI_FEATURE_USED; i <= GORI_FEATURE_ERROR; i++) {
+    for (int i = GORI_FEATURE_USED; i <= GORI_FEATURE_SYSTEM; i++) {
         const char *name = gori_feature_state_name((enum gori_feature_state)i);
         GT_CHECK(strcmp(name, "unknown") != 0);
     }

@@ -10,3 +10,10 @@ const struct gi_engine_impl *const gi_system_engines[] = {
     &gi_engine_select,
     NULL,
 };
+
+const struct gi_engine_absent gi_absent_engines[] = {
+    {"io_uring", "an engine of Linux; this build is for macOS"},
+    {"epoll", "an engine of Linux; this build is for macOS"},
+    {"iocp", "an engine of Windows; this build is for macOS"},
+    {NULL, NULL},
+};

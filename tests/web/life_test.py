@@ -14,7 +14,7 @@ import tempfile
 import time
 import unittest
 
-from harness import PATIENCE, PROGRAM, Case, Client, Server, request
+from harness import ENGINE, PATIENCE, PROGRAM, Case, Client, Server, request
 
 LARGE = 16 << 20
 
@@ -359,6 +359,13 @@ class Usage(unittest.TestCase):
                                 check=False)
         self.assertEqual((result.returncode, result.stdout, result.stderr.count("\n")), (1, "", 1))
         for word in ("io_uring", "gori doctor", "auto"):
+            self.assertIn(word, result.stderr)
+
+    def test_an_engine_of_another_system(self):
+        engine = "epoll" if ENGINE == "iocp" else "iocp"
+        result = self.run_with(".", "--engine", engine)
+        self.assertEqual((result.returncode, result.stdout, result.stderr.count("\n")), (1, "", 1))
+        for word in (engine, "gori doctor", "auto"):
             self.assertIn(word, result.stderr)
 
     def test_a_port_that_is_taken(self):
