@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "command.h"
+#include "system.h"
 
 struct subcommand {
     const char *name;
@@ -73,6 +74,10 @@ static int run_command(int argc, char **argv)
 int main(int argc, char **argv)
 {
     fill_standard_descriptors();
+    if (!system_read_arguments(&argc, &argv)) {
+        fprintf(stderr, "gori: an argument is no text\n");
+        return EXIT_USAGE;
+    }
     if (argc < 2) {
         fprintf(stderr, "gori: a command is missing; try 'gori --help'\n");
         return EXIT_USAGE;

@@ -13,6 +13,13 @@
 
 #define SYSTEM_NAME_BYTES 96
 
+/**
+ * Makes the arguments of main what they are everywhere else: UTF-8, one for each that was given.
+ * Windows gives main those that fit its code page, and puts file names in the place of patterns.
+ * False when one is no text, or without memory.
+ */
+bool system_read_arguments(int *argc, char ***argv);
+
 /** What this machine is. */
 struct system_description {
     char name[SYSTEM_NAME_BYTES];
