@@ -3,7 +3,7 @@
 """Goal: what a newcomer copies works.  Method: each example is started on a port of the system's
 choice, talked to, and stopped.
 
-Usage: run.py FOLDER_OF_EXAMPLES
+Usage: run.py FOLDER_OF_EXAMPLES [STOP_SIGNAL]        SIGTERM, or SIGINT as Ctrl+C is
 """
 
 import os
@@ -16,11 +16,13 @@ import tempfile
 import unittest
 
 FOLDER = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else pathlib.Path()
+STOP = signal.Signals[sys.argv[2]] if len(sys.argv) > 2 else signal.SIGTERM
+needs_posix = unittest.skipIf(STOP == signal.SIGINT, "its programs are those of this machine")
 PATIENCE = 20  # seconds until a hang counts as one; nothing depends on how many
 
 
 class Example:
-    """A running example; it has to end well on SIGTERM unless it ends another way."""
+    """A running example; it has to end well when it is told to, unless it ends another way."""
 
     def __init__(self, test, name, *arguments, address="127.0.0.1:0"):
         command = [FOLDER / f"{name}_example", *arguments]
@@ -39,7 +41,7 @@ class Example:
         return connection
 
     def stop(self):
-        self.process.send_signal(signal.SIGTERM)
+        self.process.send_signal(STOP)
         return self.process.wait(timeout=PATIENCE)
 
     def kill(self):
@@ -188,6 +190,7 @@ class Examples(unittest.TestCase):
         self.assertEqual(process.returncode, 1)
         self.assertIn("not found", process.stderr)
 
+    @needs_posix
     def test_supervisor(self):
         with tempfile.TemporaryDirectory() as folder:
             gate = pathlib.Path(folder) / "gate"
@@ -203,6 +206,7 @@ class Examples(unittest.TestCase):
             self.assertEqual(example.stop(), 0)
             viewer.close()
 
+    @needs_posix
     def test_supervisor_passes_the_signal_on(self):
         example = Example(self, "supervisor", "127.0.0.1:0", "sh", "-c",
                           "trap 'echo bye; exit 7' TERM; echo ready; while :; do sleep 0.01; done")
@@ -213,6 +217,7 @@ class Examples(unittest.TestCase):
                       ("ended with 7\n", "ended by signal 15\n"))  # the trap may not be set yet
         viewer.close()
 
+    @needs_posix
     def test_supervisor_without_a_program(self):
         process = subprocess.run([FOLDER / "supervisor_example", "127.0.0.1:0", "/none/program"],
                                  capture_output=True, text=True, timeout=PATIENCE, check=False)
@@ -264,7 +269,7 @@ class Examples(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 2:
+    if len(sys.argv) not in (2, 3):
         print(__doc__, file=sys.stderr)
         sys.exit(2)
     unittest.main(argv=sys.argv[:1])

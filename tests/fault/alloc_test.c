@@ -6,7 +6,7 @@
  * a server that serves afterwards, and nothing left; the scenario checks all but the first.
  */
 #include <gori/error.h>
-#include <lib/test.h>
+#include <lib/engines.h>
 
 #include "fault/scenario.h"
 
@@ -44,34 +44,14 @@ static void sweep(const char *engine, void (*arm)(struct gi_fault_alloc *memory,
     GT_CHECK(runs > 10);
 }
 
-GT_TEST(sim_fails_each_allocation_once)
+GT_TEST_ON_ALL(fails_each_allocation_once)
 {
-    sweep("sim", gi_fault_alloc_fail_once);
+    sweep(engine, gi_fault_alloc_fail_once);
 }
 
-GT_TEST(sim_fails_all_allocations_from_each)
+GT_TEST_ON_ALL(fails_all_allocations_from_each)
 {
-    sweep("sim", gi_fault_alloc_fail_from);
-}
-
-GT_TEST(epoll_fails_each_allocation_once)
-{
-    sweep("epoll", gi_fault_alloc_fail_once);
-}
-
-GT_TEST(epoll_fails_all_allocations_from_each)
-{
-    sweep("epoll", gi_fault_alloc_fail_from);
-}
-
-GT_TEST(io_uring_fails_each_allocation_once)
-{
-    sweep("io_uring", gi_fault_alloc_fail_once);
-}
-
-GT_TEST(io_uring_fails_all_allocations_from_each)
-{
-    sweep("io_uring", gi_fault_alloc_fail_from);
+    sweep(engine, gi_fault_alloc_fail_from);
 }
 
 GT_MAIN()

@@ -4,7 +4,6 @@
  */
 #include "fault/scenario.h"
 
-#include <fcntl.h>
 #include <gori/block.h>
 #include <gori/error.h>
 #include <gori/file.h>
@@ -15,6 +14,7 @@
 
 #include "base/compiler.h"
 #include "engine/sim/sim.h"
+#include "lib/system.h"
 #include "lib/test.h"
 
 #define STREAM_BYTES   9000 /* that a client sends */
@@ -46,18 +46,18 @@ struct play {
 /* The greeting is the beginning of a file that is always there: this program. */
 static void read_greeting(struct play *play)
 {
-    int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
-    GT_CHECK(fd >= 0);
-    GT_EQUAL(pread(fd, play->greeting, GREETING_BYTES, 0), GREETING_BYTES);
-    close(fd);
+    char path[GT_PROGRAM_BYTES];
+    gt_program_path(path);
+    FILE *stream = fopen(path, "rb");
+    GT_CHECK(stream != NULL);
+    GT_EQUAL(fread(play->greeting, 1, GREETING_BYTES, stream), GREETING_BYTES);
+    fclose(stream);
 }
 
 static int open_greeting(struct play *play)
 {
-    char path[512];
-    ssize_t size = readlink("/proc/self/exe", path, sizeof(path) - 1);
-    GT_CHECK(size > 0 && (size_t)size < sizeof(path) - 1);
-    path[size] = '\0';
+    char path[GT_PROGRAM_BYTES];
+    gt_program_path(path);
     char *name = strrchr(path, '/');
     *name++ = '\0';
     int status = gori_root_open(play->allocator, path, &play->root);

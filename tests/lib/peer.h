@@ -32,8 +32,9 @@ struct gt_peer {
 /* What gt_peer_state says. */
 #define GT_PEER_READABLE 0x1 /* bytes, the end, an error; a connection to accept */
 #define GT_PEER_WRITABLE 0x2 /* room, or an error */
-#define GT_PEER_ENDED    0x4 /* the end of the stream has arrived; bytes may stand before it */
-#define GT_PEER_RESET    0x8 /* the connection was reset, and nobody was told yet */
+#define GT_PEER_ENDED                                                                              \
+    0x4 /* the end of the stream has arrived; behind bytes not every system sees it */
+#define GT_PEER_RESET 0x8 /* the connection was reset, and nobody was told yet */
 
 /** The operating system's network. */
 struct gt_network gt_network_system(void);

@@ -5,10 +5,10 @@
  */
 #include <gori/error.h>
 #include <lib/test.h>
-#include <poll.h>
 
 #include "engine/sim/sim.h"
 #include "lib/peer.h"
+#include "lib/system.h"
 
 struct pair {
     struct gt_peer listener;
@@ -17,15 +17,10 @@ struct pair {
 };
 
 /* The system's loopback takes its time; a simulated network without delays takes none. */
-static void pause_a_little(void)
-{
-    (void)poll(NULL, 0, 1);
-}
-
 static void wait_state(struct gt_peer *peer, uint32_t state)
 {
     while ((gt_peer_state(peer) & state) != state) {
-        pause_a_little();
+        gt_pause();
     }
 }
 
@@ -51,8 +46,9 @@ static void check_bytes_and_ends(const struct gt_network *network)
     GT_EQUAL(gt_peer_recv(&pair.server, bytes, sizeof(bytes)), GORI_EAGAIN);
     GT_EQUAL(gt_peer_send(&pair.client, "ping", 4), 4);
     gt_peer_shutdown(&pair.client);
-    wait_state(&pair.server, GT_PEER_READABLE | GT_PEER_ENDED);
+    wait_state(&pair.server, GT_PEER_READABLE);
     GT_EQUAL(gt_peer_recv(&pair.server, bytes, sizeof(bytes)), 4);
+    wait_state(&pair.server, GT_PEER_READABLE | GT_PEER_ENDED);
     GT_EQUAL(gt_peer_recv(&pair.server, bytes, sizeof(bytes)), 0);
     GT_EQUAL(gt_peer_send(&pair.client, "x", 1), GORI_EPIPE);
     GT_EQUAL(gt_peer_send(&pair.server, "pong", 4), 4);
@@ -74,8 +70,11 @@ static void check_reset(const struct gt_network *network)
     wait_state(&pair.client, GT_PEER_RESET);
     GT_EQUAL(gt_peer_recv(&pair.client, &byte, 1), 1);
     GT_EQUAL(gt_peer_recv(&pair.client, &byte, 1), GORI_ECONNRESET);
-    GT_EQUAL(gt_peer_recv(&pair.client, &byte, 1), 0);
-    GT_EQUAL(gt_peer_send(&pair.client, "y", 1), GORI_EPIPE);
+    /* Who asks again is told that it is over; Windows says why each time. */
+    int64_t result = gt_peer_recv(&pair.client, &byte, 1);
+    GT_CHECK(result == 0 || result == GORI_ECONNRESET);
+    result = gt_peer_send(&pair.client, "y", 1);
+    GT_CHECK(result == GORI_EPIPE || result == GORI_ECONNRESET);
     gt_peer_close(&pair.client);
     gt_peer_close(&pair.listener);
 }
@@ -97,7 +96,7 @@ static void check_unread_close_and_refusal(const struct gt_network *network)
     GT_EQUAL(gt_peer_connect(network, &addr, &pair.client), 0);
     int status;
     while ((status = gt_peer_connected(&pair.client)) == GORI_EAGAIN) {
-        pause_a_little();
+        gt_pause();
     }
     GT_EQUAL(status, GORI_ECONNREFUSED);
     gt_peer_close(&pair.client);

@@ -120,3 +120,14 @@ char *mkdtemp(char *path)
 {
     return mktemp(path) != NULL && CreateDirectoryA(path, NULL) ? path : NULL;
 }
+
+void *memmem(const void *data, size_t size, const void *wanted, size_t wanted_size)
+{
+    const char *bytes = data;
+    for (size_t i = 0; size >= wanted_size && i <= size - wanted_size; i++) {
+        if (memcmp(&bytes[i], wanted, wanted_size) == 0) {
+            return (void *)(uintptr_t)&bytes[i];
+        }
+    }
+    return NULL;
+}

@@ -25,5 +25,6 @@ int gt_run_apart(const struct gt_test *test, unsigned timeout_seconds, char *ret
 int setenv(const char *name, const char *value, int overwrite);
 int unsetenv(const char *name);
 char *mkdtemp(char *path);
+void *memmem(const void *data, size_t size, const void *wanted, size_t wanted_size);
 
 #endif

@@ -70,6 +70,7 @@ void gt_write_file(const char *folder, const char *name, const void *data, size_
 void gt_append_file(const char *path, const void *data, size_t size); /* makes it if need be */
 void gt_touch_file(const char *path);                                 /* its attributes */
 void gt_make_directory(const char *path);
+void gt_make_directory_if_missing(const char *path);
 void gt_rename(const char *from, const char *to); /* in place of what is there */
 void gt_remove(const char *path);                 /* a file, or a directory without entries */
 /** Makes a pipe with a name; false where there is no such thing. */
@@ -77,6 +78,19 @@ bool gt_make_fifo(const char *folder, const char *name);
 
 /** From here on no file of this process grows beyond that; false where it cannot be had. */
 bool gt_limit_file_size(size_t size);
+
+/** Says when a file was changed, in seconds since 1970. */
+void gt_set_modified(const char *path, int64_t seconds);
+
+/** Removes a folder and everything in it. */
+void gt_remove_tree(const char *path);
+
+/** The path of this program. */
+#define GT_PROGRAM_BYTES 512
+void gt_program_path(char path[GT_PROGRAM_BYTES]);
+
+/** Lets others run for a moment. */
+void gt_pause(void);
 
 /** Removes a file and its folder, of which it is the only one, now or when the test ends: not every
  * system removes what is open. */

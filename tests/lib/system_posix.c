@@ -6,6 +6,8 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <ftw.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -163,7 +165,7 @@ void gt_make_folder(char path[GT_FOLDER_BYTES])
 
 void gt_write_file(const char *folder, const char *name, const void *data, size_t size)
 {
-    char path[2 * GT_FOLDER_BYTES];
+    char path[2 * GT_PROGRAM_BYTES];
     snprintf(path, sizeof(path), "%s/%s", folder, name);
     FILE *stream = fopen(path, "wb");
     GT_CHECK(stream != NULL);
@@ -193,6 +195,11 @@ void gt_make_directory(const char *path)
     GT_EQUAL(mkdir(path, 0700), 0);
 }
 
+void gt_make_directory_if_missing(const char *path)
+{
+    GT_CHECK(mkdir(path, 0755) == 0 || errno == EEXIST);
+}
+
 void gt_rename(const char *from, const char *to)
 {
     GT_EQUAL(rename(from, to), 0);
@@ -214,6 +221,37 @@ bool gt_limit_file_size(size_t size)
 {
     const struct rlimit limit = {.rlim_cur = size, .rlim_max = size};
     return signal(SIGXFSZ, SIG_IGN) != SIG_ERR && setrlimit(RLIMIT_FSIZE, &limit) == 0;
+}
+
+void gt_set_modified(const char *path, int64_t seconds)
+{
+    const struct timespec times[2] = {{.tv_sec = (time_t)seconds}, {.tv_sec = (time_t)seconds}};
+    GT_EQUAL(utimensat(AT_FDCWD, path, times, 0), 0);
+}
+
+static int remove_entry(const char *path, const struct stat *status, int type, struct FTW *place)
+{
+    (void)status;
+    (void)type;
+    (void)place;
+    return remove(path);
+}
+
+void gt_remove_tree(const char *path)
+{
+    GT_EQUAL(nftw(path, remove_entry, 8, FTW_DEPTH | FTW_PHYS), 0);
+}
+
+void gt_program_path(char path[GT_PROGRAM_BYTES])
+{
+    ssize_t size = readlink("/proc/self/exe", path, GT_PROGRAM_BYTES - 1);
+    GT_CHECK(size > 0 && size < GT_PROGRAM_BYTES - 1);
+    path[size] = '\0';
+}
+
+void gt_pause(void)
+{
+    (void)poll(NULL, 0, 1);
 }
 
 void gt_remove_folder(const char *folder, const char *name)

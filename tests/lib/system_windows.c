@@ -169,7 +169,7 @@ void gt_make_folder(char path[GT_FOLDER_BYTES])
 
 void gt_write_file(const char *folder, const char *name, const void *data, size_t size)
 {
-    char path[2 * GT_FOLDER_BYTES];
+    char path[2 * GT_PROGRAM_BYTES];
     snprintf(path, sizeof(path), "%s/%s", folder, name);
     HANDLE file = make_named(path, FILE_ATTRIBUTE_NORMAL, data, data == NULL ? 0 : size);
     FILE_END_OF_FILE_INFO end = {.EndOfFile.QuadPart = (LONGLONG)size};
@@ -199,6 +199,11 @@ void gt_make_directory(const char *path)
     GT_CHECK(CreateDirectoryA(path, NULL));
 }
 
+void gt_make_directory_if_missing(const char *path)
+{
+    GT_CHECK(CreateDirectoryA(path, NULL) || GetLastError() == ERROR_ALREADY_EXISTS);
+}
+
 void gt_rename(const char *from, const char *to)
 {
     GT_CHECK(MoveFileExA(from, to, MOVEFILE_REPLACE_EXISTING));
@@ -208,6 +213,57 @@ void gt_remove(const char *path)
 {
     bool is_directory = (GetFileAttributesA(path) & FILE_ATTRIBUTE_DIRECTORY) != 0;
     GT_CHECK(is_directory ? RemoveDirectoryA(path) : DeleteFileA(path));
+}
+
+#define TICKS_PER_SECOND 10000000 /* from 1601 on */
+#define SECONDS_TO_1970  INT64_C(11644473600)
+
+void gt_set_modified(const char *path, int64_t seconds)
+{
+    HANDLE file = CreateFileA(path, FILE_WRITE_ATTRIBUTES,
+                              FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE, NULL,
+                              OPEN_EXISTING, FILE_ATTRIBUTE_NORMAL, NULL);
+    GT_CHECK(file != INVALID_HANDLE_VALUE);
+    uint64_t ticks = (uint64_t)(seconds + SECONDS_TO_1970) * TICKS_PER_SECOND;
+    const FILETIME when = {.dwLowDateTime = (DWORD)ticks, .dwHighDateTime = (DWORD)(ticks >> 32)};
+    GT_CHECK(SetFileTime(file, NULL, NULL, &when));
+    CloseHandle(file);
+}
+
+void gt_remove_tree(const char *path)
+{
+    char below[2 * MAX_PATH];
+    WIN32_FIND_DATAA entry;
+    snprintf(below, sizeof(below), "%s/*", path);
+    HANDLE search = FindFirstFileA(below, &entry);
+    GT_CHECK(search != INVALID_HANDLE_VALUE);
+    do {
+        snprintf(below, sizeof(below), "%s/%s", path, entry.cFileName);
+        if (strcmp(entry.cFileName, ".") == 0 || strcmp(entry.cFileName, "..") == 0) {
+            continue;
+        }
+        if (entry.dwFileAttributes & FILE_ATTRIBUTE_DIRECTORY) {
+            gt_remove_tree(below);
+        } else {
+            gt_remove(below);
+        }
+    } while (FindNextFileA(search, &entry));
+    FindClose(search);
+    GT_CHECK(RemoveDirectoryA(path));
+}
+
+void gt_program_path(char path[GT_PROGRAM_BYTES])
+{
+    DWORD size = GetModuleFileNameA(NULL, path, GT_PROGRAM_BYTES);
+    GT_CHECK(size > 0 && size < GT_PROGRAM_BYTES);
+    for (char *at = path; *at != '\0'; at++) {
+        *at = *at == '\\' ? '/' : *at;
+    }
+}
+
+void gt_pause(void)
+{
+    Sleep(1);
 }
 
 /* What is open goes when it is closed; the folder waits for that. */

@@ -7,14 +7,11 @@
 #ifndef GT_WEB_SITE_H
 #define GT_WEB_SITE_H
 
-#include <fcntl.h>
 #include <gori/web/server.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "lib/session_fixture.h"
+#include "lib/system.h"
 
 #define LARGE_BYTES 100000
 #define PLAY_COUNT  8
@@ -25,24 +22,12 @@ struct site {
     struct gori_web_server *server;
     struct gori_listener *listener;
     gori_time wall; /* what the server takes for the time of day */
-    char root[64];
+    char root[GT_FOLDER_BYTES];
 };
 
 static inline void write_file(const struct site *site, const char *name, size_t size)
 {
-    char path[128];
-    snprintf(path, sizeof(path), "%s/%s", site->root, name);
-    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-    GT_CHECK(fd >= 0);
-    GT_EQUAL(write(fd, pattern(size), size), (ssize_t)size);
-    close(fd);
-}
-
-static inline void remove_file(const struct site *site, const char *name)
-{
-    char path[128];
-    snprintf(path, sizeof(path), "%s/%s", site->root, name);
-    (void)unlink(path);
+    gt_write_file(site->root, name, pattern(size), size);
 }
 
 static inline gori_time wall_clock(void *user)
@@ -74,8 +59,7 @@ static inline void begin_site(struct site *site, const char *engine)
 {
     const struct fixture_config fixture = {.engine = engine, .without_listener = true};
     memset(site, 0, sizeof(*site));
-    snprintf(site->root, sizeof(site->root), "/tmp/gori-web-XXXXXX");
-    GT_CHECK(mkdtemp(site->root) != NULL);
+    gt_make_folder(site->root);
     write_file(site, "small.txt", 1000);
     write_file(site, "large.bin", LARGE_BYTES);
     begin(&site->f, &fixture);
@@ -92,9 +76,7 @@ static inline void begin_site(struct site *site, const char *engine)
 static inline void end_site(struct site *site)
 {
     end(&site->f);
-    remove_file(site, "small.txt");
-    remove_file(site, "large.bin");
-    GT_EQUAL(rmdir(site->root), 0);
+    gt_remove_tree(site->root);
 }
 
 /** Closes the listener and the server, and ends. */

@@ -31,6 +31,7 @@ static struct {
     uint64_t seed;
 } playing;
 
+#if __has_include(<sys/wait.h>)
 static void on_fatal(int number)
 {
     fprintf(stderr,
@@ -52,6 +53,23 @@ static void catch_signals(void)
     }
 }
 
+/* Of processor time: a busy machine is no fault of ours. */
+static void start_watchdog(void)
+{
+    const struct itimerval watchdog = {.it_value.tv_sec = WATCHDOG_SECONDS};
+    (void)setitimer(ITIMER_VIRTUAL, &watchdog, NULL);
+}
+#else
+/* What dies or hangs there can be replayed here. */
+static void catch_signals(void)
+{
+}
+
+static void start_watchdog(void)
+{
+}
+#endif
+
 static uint64_t number_of(const char *variable, uint64_t otherwise)
 {
     const char *text = getenv(variable);
@@ -69,9 +87,7 @@ static uint64_t play(const struct sim_scenario *scenario, uint64_t seed)
 {
     playing.scenario = scenario;
     playing.seed = seed;
-    /* Of processor time: a busy machine is no fault of ours. */
-    const struct itimerval watchdog = {.it_value.tv_sec = WATCHDOG_SECONDS};
-    (void)setitimer(ITIMER_VIRTUAL, &watchdog, NULL);
+    start_watchdog();
     return scenario->play(seed);
 }
 

@@ -7,18 +7,18 @@
  * status, length and bytes.  When nothing was cut (struct web.is_gentle) all of them come, then the
  * end.
  */
-#include <fcntl.h>
 #include <gori/error.h>
 #include <gori/timer.h>
 #include <gori/web/server.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/assert.h"
 #include "base/compiler.h"
+#include "lib/system.h"
+#include "os/os.h"
 #include "sim/run.h"
 
 #define CLIENTS_MAX  10
@@ -83,40 +83,46 @@ static struct web web_run;
 
 /* Files ------------------------------------------------------------------------------------ */
 
+static bool is_made(const char *folder, const char *name, size_t size)
+{
+    struct gori_file_info info;
+    int root;
+    int error = gi_os_open_root(folder, &root);
+    GI_ASSERT(error == 0);
+    error = gi_os_stat_beneath(root, name, &info);
+    gi_os_close_file(root);
+    return error == 0 && info.size == size && info.modified_s == MODIFIED_SECONDS;
+}
+
 /* Writes one file, with a time that is always the same, unless it is there. */
 static void make_file(const char *folder, uint32_t number)
 {
     static uint8_t bytes[20000];
-    char path[700];
-    char early[720];
-    struct stat info;
-    snprintf(path, sizeof(path), "%s/f%u", folder, number);
-    snprintf(early, sizeof(early), "%s.%d", path, (int)getpid());
-    if (stat(path, &info) == 0 && info.st_size == file_sizes[number] &&
-        info.st_mtime == MODIFIED_SECONDS) {
+    char name[16];
+    char early[40];
+    char paths[2][700];
+    snprintf(name, sizeof(name), "f%u", number);
+    if (is_made(folder, name, file_sizes[number])) {
         return;
     }
+    snprintf(early, sizeof(early), "%s.%" PRIx64, name, gi_os_entropy());
+    snprintf(paths[0], sizeof(paths[0]), "%s/%s", folder, early);
+    snprintf(paths[1], sizeof(paths[1]), "%s/%s", folder, name);
     sim_stream_fill(number, 0, bytes, file_sizes[number]);
-    int fd = open(early, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-    GI_ASSERT(fd >= 0);
-    ssize_t written = write(fd, bytes, file_sizes[number]);
-    GI_ASSERT(written == (ssize_t)file_sizes[number]);
-    struct timespec times[2] = {{.tv_sec = MODIFIED_SECONDS}, {.tv_sec = MODIFIED_SECONDS}};
-    GI_ASSERT(futimens(fd, times) == 0 && rename(early, path) == 0);
-    close(fd);
+    gt_write_file(folder, early, bytes, file_sizes[number]);
+    gt_set_modified(paths[0], MODIFIED_SECONDS);
+    gt_rename(paths[0], paths[1]);
 }
 
 /* The folder that is served, beside this program: the same files, and inodes, in every run. */
 static const char *site(void)
 {
-    static char folder[600];
+    static char folder[GT_PROGRAM_BYTES + 8];
     if (folder[0] == '\0') {
-        char program[512];
-        ssize_t size = readlink("/proc/self/exe", program, sizeof(program) - 1);
-        GI_ASSERT(size > 0 && (size_t)size < sizeof(program) - 1);
-        program[size] = '\0';
+        char program[GT_PROGRAM_BYTES];
+        gt_program_path(program);
         snprintf(folder, sizeof(folder), "%s-site", program);
-        (void)mkdir(folder, 0755);
+        gt_make_directory_if_missing(folder);
         for (uint32_t i = 0; i < FILES; i++) {
             make_file(folder, i);
         }

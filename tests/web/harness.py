@@ -54,7 +54,8 @@ class Server:
         return self.errors.read()
 
     def signal(self, number=signal.SIGTERM):
-        self.process.send_signal(number)
+        # Wine ends a process that gets SIGTERM; of SIGINT it makes the Ctrl+C of Windows.
+        self.process.send_signal(signal.SIGINT if ENGINE == "iocp" else number)
 
     def wait(self):
         status = self.process.wait(timeout=PATIENCE)

@@ -31,8 +31,11 @@ class Echo(unittest.TestCase):
     def stop(self):
         if self.server.poll() is None:
             self.server.send_signal(signal.SIGINT)  # Wine makes a Ctrl+C event of it
-        self.assertEqual(self.server.wait(30), 0)
-        self.server.stdout.close()
+        try:
+            self.assertEqual(self.server.wait(30), 0)
+        finally:
+            self.server.kill()
+            self.server.stdout.close()
 
     def connect(self):
         return socket.create_connection(("127.0.0.1", self.port), timeout=30)
