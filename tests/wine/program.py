@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The program for Windows as the shell of that system starts it: its arguments are UTF-8 whatever the
-code page of the machine, nothing is put in the place of patterns, and `doctor` knows where it is.
+"""The program for Windows as the shell of that system starts it: its arguments are UTF-8 whatever
+the code page of the machine, nothing is put in the place of patterns, and `doctor` knows where it
+is.
 
 Usage: program.py PROGRAM
 """

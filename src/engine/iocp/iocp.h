@@ -83,6 +83,7 @@ struct gi_iocp {
     struct gori_link done;             /* ops whose result is decided */
     struct gi_iocp_request_queue came; /* accepts with a connection */
     bool ready_first;                  /* `next` looked into `ready` before the others */
+    bool accepted_first;               /* and into `came` before `done` */
     bool polled;                       /* the last turn did */
     struct gi_engine_stats stats;
     uint8_t names[2 * GI_IOCP_NAME_BYTES]; /* of all accepts at once: nobody reads it */

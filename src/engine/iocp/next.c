@@ -115,6 +115,16 @@ static bool take_closed(struct gi_iocp *iocp, struct gi_completion *ret)
     return true;
 }
 
+/* By turns: an accept whose next connection is there at once never comes to an end. */
+static bool take_accepted_or_done(struct gi_iocp *iocp, struct gi_completion *ret)
+{
+    iocp->accepted_first = !iocp->accepted_first;
+    if (iocp->accepted_first && gi_iocp_accept_next(iocp, ret)) {
+        return true;
+    }
+    return take_done(iocp, ret) || (!iocp->accepted_first && gi_iocp_accept_next(iocp, ret));
+}
+
 bool gi_iocp_next(struct gi_engine *engine, struct gi_completion *ret_completion)
 {
     struct gi_iocp *iocp = gi_iocp_of(engine);
@@ -122,7 +132,6 @@ bool gi_iocp_next(struct gi_engine *engine, struct gi_completion *ret_completion
     if (iocp->ready_first && take_ready(iocp, ret_completion)) {
         return true;
     }
-    return take_closed(iocp, ret_completion) || gi_iocp_accept_next(iocp, ret_completion) ||
-           take_done(iocp, ret_completion) ||
+    return take_closed(iocp, ret_completion) || take_accepted_or_done(iocp, ret_completion) ||
            (!iocp->ready_first && take_ready(iocp, ret_completion));
 }

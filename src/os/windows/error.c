@@ -131,6 +131,8 @@ static int file_error(int system_error)
     case WSAENAMETOOLONG:
     case ERROR_FILENAME_EXCED_RANGE:
         return GORI_ENAMETOOLONG;
+    case ERROR_HANDLE_EOF:
+        return GORI_ETRUNCATED;
     case ERROR_NOT_SAME_DEVICE:
         return GORI_EXDEV;
     default:

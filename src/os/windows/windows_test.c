@@ -155,6 +155,7 @@ GT_TEST(os_error_keeps_its_meaning)
     GT_EQUAL(gi_os_error(WSAESHUTDOWN), GORI_EPIPE);
     GT_EQUAL(gi_os_error(ERROR_OPERATION_ABORTED), GORI_ECANCELED);
     GT_EQUAL(gi_os_error(ERROR_FILE_NOT_FOUND), GORI_ENOTFOUND);
+    GT_EQUAL(gi_os_error(ERROR_HANDLE_EOF), GORI_ETRUNCATED);
     GT_EQUAL(gi_os_error(WSAEMFILE), GORI_EMFILE);
     GT_EQUAL(gi_os_error(-5), GORI_EUNKNOWN);
     for (int i = 1; i < 20000; i++) {
