@@ -169,6 +169,7 @@ int server_run(const struct server_options *options, struct gori_runtime_config 
         return complain("start", result, "'gori doctor' says what this machine gives");
     }
     code = listen_and_run(runtime, options, listener);
+    system_ignore_stops();
     gori_runtime_destroy(runtime);
     return code;
 }

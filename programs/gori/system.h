@@ -56,6 +56,13 @@ void system_expect_full_files(void);
 #define SYSTEM_SOCKETS_FIRST 3
 
 /**
+ * The signals that stop a server do nothing from now on: one more that comes while the process ends
+ * anyway must not change its exit status.  Before the runtime that has them is destroyed: what it
+ * finds changed it leaves so, and there is no moment between.
+ */
+void system_ignore_stops(void);
+
+/**
  * How many sockets a supervisor gave (LISTEN_FDS, if LISTEN_PID is this process); -1 when that is
  * no number of open descriptors.  Takes them out of the environment, and child processes do not
  * inherit them.  Thread: the only one.

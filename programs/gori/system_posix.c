@@ -85,6 +85,13 @@ static long read_environment(const char *name)
     return *text >= '0' && *text <= '9' && *end == '\0' && errno == 0 ? value : -2;
 }
 
+void system_ignore_stops(void)
+{
+    struct sigaction ignore = {.sa_handler = SIG_IGN};
+    (void)sigaction(SIGTERM, &ignore, NULL);
+    (void)sigaction(SIGINT, &ignore, NULL);
+}
+
 int system_take_sockets(void)
 {
     bool are_ours = read_environment("LISTEN_PID") == (long)getpid();

@@ -118,6 +118,11 @@ void system_expect_full_files(void)
     /* There is no such limit. */
 }
 
+void system_ignore_stops(void)
+{
+    (void)SetConsoleCtrlHandler(NULL, TRUE);
+}
+
 int system_take_sockets(void)
 {
     return 0; /* nor such a supervisor */

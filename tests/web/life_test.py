@@ -317,6 +317,15 @@ class Stop(Case):
         client.socket.close()
         self.assertEqual(server.wait(), 0)
 
+    def test_signals_without_end_are_an_orderly_end(self):
+        for _ in range(20):
+            server = Server(self.root)
+            while server.process.poll() is None:
+                server.signal()
+            self.assertEqual(server.stop(), 0)
+            server.errors.close()
+            server.process.stdout.close()
+
     def test_a_second_signal_ends_it_at_once(self):
         for number in (signal.SIGTERM, signal.SIGINT):
             server = self.start("--drain-timeout", "3600")
