@@ -23,11 +23,14 @@ struct failure {
 };
 
 static const struct failure calls[] = {
-    {FAULT_OPEN, EMFILE, false},   {FAULT_OPEN, ENOSPC, false},     {FAULT_OPEN, EINTR, true},
-    {FAULT_STAT, EIO, false},      {FAULT_WRITE_AT, ENOSPC, false}, {FAULT_WRITE_AT, EINTR, true},
-    {FAULT_WRITE_AT, EIO, false},  {FAULT_READ_AT, EIO, false},     {FAULT_READ_AT, EINTR, true},
-    {FAULT_SYNC, EIO, false},      {FAULT_SYNC, ENOSPC, false},     {FAULT_TRUNCATE, EIO, false},
-    {FAULT_TRUNCATE, EINTR, true}, {FAULT_CLOSE, EINTR, true},      {FAULT_CLOSE, EIO, false},
+    {FAULT_OPEN_BY_PATH, EMFILE, false}, {FAULT_OPEN_BY_PATH, ENOSPC, false},
+    {FAULT_OPEN_BY_PATH, EINTR, true},   {FAULT_STAT, EIO, false},
+    {FAULT_WRITE_AT, ENOSPC, false},     {FAULT_WRITE_AT, EINTR, true},
+    {FAULT_WRITE_AT, EIO, false},        {FAULT_READ_AT, EIO, false},
+    {FAULT_READ_AT, EINTR, true},        {FAULT_SYNC, EIO, false},
+    {FAULT_SYNC, ENOSPC, false},         {FAULT_TRUNCATE, EIO, false},
+    {FAULT_TRUNCATE, EINTR, true},       {FAULT_CLOSE, EINTR, true},
+    {FAULT_CLOSE, EIO, false},
 };
 
 /* No close: one that does nothing leaves the descriptor open. */

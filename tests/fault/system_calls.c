@@ -152,7 +152,7 @@ int __wrap_open(const char *path, int flags, ...)
     va_start(list, flags);
     unsigned mode = va_arg(list, unsigned); /* of no meaning when none was given */
     va_end(list);
-    return fails(FAULT_OPEN) ? -1 : __real_open(path, flags, mode);
+    return fails(FAULT_OPEN_BY_PATH) ? -1 : __real_open(path, flags, mode);
 }
 
 int __real_close(int fd);

@@ -26,7 +26,8 @@ enum fault_call {
     FAULT_INOTIFY_REMOVE,
     FAULT_LISTEN,
     FAULT_MMAP,
-    FAULT_OPEN,
+    FAULT_OPEN,         /* openat2 */
+    FAULT_OPEN_BY_PATH, /* open */
     FAULT_PIDFD,
     FAULT_READ,
     FAULT_READ_AT,
