@@ -15,9 +15,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
+#include <linux/stat.h>
 #include <stdalign.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/sysmacros.h>
+#include <unistd.h>
 
 #include <gori/error.h>
 
@@ -220,14 +223,19 @@ static int describe(const struct statx *status, struct gori_file_info *ret_info)
     return 0;
 }
 
+/* Not every C library has a name for it. */
+static long look(int fd, struct statx *ret_status)
+{
+    return syscall(SYS_statx, fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, LOOK_MASK, ret_status);
+}
+
 /* What was opened; and what was asked for lest it wait is taken back, or reads would not either. */
 static int take_opened(struct gori_file_op *op, int fd)
 {
     struct statx *status = (struct statx *)(void *)op->system;
     int append = (op->open_flags & GI_OS_FILE_APPEND) ? O_APPEND : 0;
     int error = 0;
-    if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, LOOK_MASK, status) != 0 ||
-        fcntl(fd, F_SETFL, append) != 0) {
+    if (look(fd, status) != 0 || fcntl(fd, F_SETFL, append) != 0) {
         error = gi_os_error(errno);
     } else {
         error = describe(status, &op->info);
