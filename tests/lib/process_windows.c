@@ -25,8 +25,15 @@ static HANDLE gt_start_child(unsigned dies)
     fflush(NULL);
     STARTUPINFOA startup = {.cb = sizeof(startup)};
     PROCESS_INFORMATION process;
-    if (!CreateProcessA(program, line, NULL, NULL, TRUE, CREATE_SUSPENDED, NULL, NULL, &startup,
-                        &process)) {
+    /* Of some thousand processes that Wine 8 starts one ends before it has begun, and this is its
+       answer; nothing of ours has run then. */
+    BOOL started;
+    int tries = 0;
+    do {
+        started = CreateProcessA(program, line, NULL, NULL, TRUE, CREATE_SUSPENDED, NULL, NULL,
+                                 &startup, &process);
+    } while (!started && GetLastError() == ERROR_INTERNAL_ERROR && ++tries < 5);
+    if (!started) {
         return NULL;
     }
     /* What it starts ends with it, and it with us: the last handle of the job is ours. */
