@@ -300,9 +300,12 @@ static void wait_for(struct gori_work *work)
 
 void gi_work_end_all(struct gori_loop *loop)
 {
-    /* All are cancelled before the first is waited for: none begins meanwhile. */
-    GI_LIST_FOREACH_SAFE (link, &loop->works) {
-        let_go(gori_container_of(link, struct gori_work, of_loop));
+    /* All are cancelled before the first is waited for, and the last of them first: none begins
+     * because one before it heeds its cancel. */
+    for (struct gori_link *link = loop->works.prev; link != &loop->works;) {
+        struct gori_work *work = gori_container_of(link, struct gori_work, of_loop);
+        link = link->prev;
+        let_go(work);
     }
     for (struct gori_link *link; (link = gi_list_first(&loop->works)) != NULL;) {
         struct gori_work *work = gori_container_of(link, struct gori_work, of_loop);
