@@ -8,6 +8,7 @@
 #include <gori/error.h>
 #include <lib/engines.h>
 
+#include "fault/has_engine.h"
 #include "fault/scenario.h"
 
 struct armed {
@@ -24,7 +25,7 @@ static void calm(void *user)
 
 static void sweep(const char *engine, void (*arm)(struct gi_fault_alloc *memory, uint64_t number))
 {
-    if (!scenario_has_engine(engine)) {
+    if (!fault_has_engine(engine)) {
         GT_SKIP("no such engine here");
     }
     bool any_failed = true;

@@ -9,6 +9,7 @@
 #include <lib/test.h>
 
 #include "fault/event_scenario.h"
+#include "fault/has_engine.h"
 
 struct armed {
     struct gi_fault_alloc memory;
@@ -24,7 +25,7 @@ static void calm(void *user)
 
 static void sweep(const char *engine, void (*arm)(struct gi_fault_alloc *memory, uint64_t number))
 {
-    if (!event_scenario_has_engine(engine)) {
+    if (!fault_has_engine(engine)) {
         GT_SKIP("no such engine here");
     }
     bool any_failed = true;

@@ -250,15 +250,3 @@ struct event_result event_scenario_play(const char *engine, struct gi_fault_allo
     GT_EQUAL(gt_open_descriptors(), descriptors);
     return result;
 }
-
-bool event_scenario_has_engine(const char *engine)
-{
-    struct gori_loop_config config = {.engine = engine};
-    struct gori_loop *loop = NULL;
-    if (strcmp(engine, "sim") == 0) {
-        return true;
-    }
-    int error = gori_loop_create(&config, &loop);
-    gori_loop_destroy(loop);
-    return error == 0;
-}

@@ -28,7 +28,4 @@ struct event_result {
 struct event_result event_scenario_play(const char *engine, struct gi_fault_alloc *memory,
                                         event_calm_fn *calm, void *user);
 
-/** Whether the engine can be had on this machine at all. */
-bool event_scenario_has_engine(const char *engine);
-
 #endif

@@ -10,6 +10,7 @@
 #include <lib/test.h>
 
 #include "fault/event_scenario.h"
+#include "fault/has_engine.h"
 #include "fault/system_calls.h"
 #include "os/os.h"
 
@@ -61,7 +62,7 @@ static bool run(const char *engine, const struct failure *failure, uint64_t numb
 
 static void sweep(const char *engine)
 {
-    if (!event_scenario_has_engine(engine)) {
+    if (!fault_has_engine(engine)) {
         GT_SKIP("no such engine here");
     }
     uint64_t runs = 0;

@@ -7,6 +7,7 @@
 #include <lib/test.h>
 
 #include "fault/file_scenario.h"
+#include "fault/has_engine.h"
 
 struct armed {
     struct gi_fault_alloc memory;
@@ -30,7 +31,7 @@ static void calm(void *user)
 
 static void sweep(const char *engine, void (*fail)(struct gi_fault_alloc *memory, uint64_t number))
 {
-    if (!scenario_has_engine(engine)) {
+    if (!fault_has_engine(engine)) {
         GT_SKIP("no such engine here");
     }
     bool any_failed = true;

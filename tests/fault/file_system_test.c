@@ -10,6 +10,7 @@
 #include <linux/io_uring.h>
 
 #include "fault/file_scenario.h"
+#include "fault/has_engine.h"
 #include "fault/submissions.h"
 #include "fault/system_calls.h"
 #include "os/os.h"
@@ -110,7 +111,7 @@ static bool play(const struct way *way, const struct failure *failure, uint64_t 
 
 static void sweep(const struct way *way, const struct failure *failures, size_t count)
 {
-    if (!scenario_has_engine(way->engine)) {
+    if (!fault_has_engine(way->engine)) {
         GT_SKIP("no such engine here");
     }
     uint64_t hits = 0;
@@ -134,7 +135,7 @@ GT_TEST(the_pool_fails_each_system_call_of_file_ops)
 GT_TEST(io_uring_fails_each_submission_of_file_ops)
 {
     const struct way way = {"io_uring", arm_submission, fault_submissions_disarm};
-    if (!scenario_has_engine("io_uring") || !fault_submissions_work()) {
+    if (!fault_has_engine("io_uring") || !fault_submissions_work()) {
         GT_SKIP("no io_uring here, or one that cannot be told to fail");
     }
     sweep(&way, submissions, GI_ARRAY_COUNT(submissions));

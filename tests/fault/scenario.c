@@ -308,14 +308,3 @@ struct scenario_result scenario_play(const char *engine, struct gi_fault_alloc *
     GT_EQUAL(gi_fault_alloc_live_blocks(memory), 0);
     return result;
 }
-
-bool scenario_has_engine(const char *engine)
-{
-    struct play play = {.engine = engine, .allocator = gori_allocator_default()};
-    if (strcmp(engine, "sim") == 0) {
-        return true;
-    }
-    int status = create_loop(&play);
-    gori_loop_destroy(play.loop);
-    return status == 0;
-}

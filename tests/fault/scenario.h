@@ -30,7 +30,4 @@ typedef void scenario_calm_fn(void *user);
 struct scenario_result scenario_play(const char *engine, struct gi_fault_alloc *memory,
                                      scenario_calm_fn *calm, void *user);
 
-/** Whether the engine can be had on this machine at all. */
-bool scenario_has_engine(const char *engine);
-
 #endif

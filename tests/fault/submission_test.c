@@ -13,6 +13,7 @@
 #include <lib/test.h>
 #include <linux/io_uring.h>
 
+#include "fault/has_engine.h"
 #include "fault/scenario.h"
 #include "fault/submissions.h"
 
@@ -94,7 +95,7 @@ static bool play(const struct failure *failure, uint64_t number)
 
 GT_TEST(io_uring_fails_each_submission)
 {
-    if (!scenario_has_engine("io_uring") || !fault_submissions_work()) {
+    if (!fault_has_engine("io_uring") || !fault_submissions_work()) {
         GT_SKIP("no io_uring here, or one that cannot be told to fail");
     }
     uint64_t hits = 0;
@@ -126,7 +127,7 @@ GT_TEST(a_cancel_that_is_in_vain_is_asked_again)
         .events = &nothing, .user = &is_closed, .on_close = note_close};
     struct gori_listener *listener;
     struct gori_loop *loop;
-    if (!scenario_has_engine("io_uring") || !fault_submissions_work()) {
+    if (!fault_has_engine("io_uring") || !fault_submissions_work()) {
         GT_SKIP("no io_uring here, or one that cannot be told to fail");
     }
     GT_EQUAL(gori_loop_create(&config, &loop), 0);

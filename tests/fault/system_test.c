@@ -10,6 +10,7 @@
 #include <gori/error.h>
 #include <lib/test.h>
 
+#include "fault/has_engine.h"
 #include "fault/scenario.h"
 #include "fault/system_calls.h"
 #include "os/os.h"
@@ -112,7 +113,7 @@ static bool run(const char *engine, const struct failure *failure, uint64_t numb
 
 static void sweep(const char *engine)
 {
-    if (!scenario_has_engine(engine)) {
+    if (!fault_has_engine(engine)) {
         GT_SKIP("no such engine here");
     }
     uint64_t runs = 0;

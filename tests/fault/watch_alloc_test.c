@@ -8,6 +8,7 @@
 #include <gori/error.h>
 #include <lib/test.h>
 
+#include "fault/has_engine.h"
 #include "fault/watch_scenario.h"
 #ifdef FAULT_WATCH_KQUEUE
 #include "double/kqueue/kqueue.h"
@@ -27,7 +28,7 @@ static void calm(void *user)
 
 static void sweep(const char *engine, void (*arm)(struct gi_fault_alloc *memory, uint64_t number))
 {
-    if (!watch_scenario_has_engine(engine)) {
+    if (!fault_has_engine(engine)) {
         GT_SKIP("no such engine here");
     }
     bool any_failed = true;

@@ -153,15 +153,3 @@ int watch_scenario_play(const char *engine, struct gi_fault_alloc *memory, watch
     GT_EQUAL(gt_open_descriptors(), descriptors);
     return play.error;
 }
-
-bool watch_scenario_has_engine(const char *engine)
-{
-    struct gori_loop_config config = {.engine = engine};
-    struct gori_loop *loop = NULL;
-    if (strcmp(engine, "sim") == 0) {
-        return true;
-    }
-    int error = gori_loop_create(&config, &loop);
-    gori_loop_destroy(loop);
-    return error == 0;
-}

@@ -20,7 +20,4 @@ typedef void watch_calm_fn(void *user);
 int watch_scenario_play(const char *engine, struct gi_fault_alloc *memory, watch_calm_fn *calm,
                         void *user);
 
-/** Whether the engine can be had on this machine at all. */
-bool watch_scenario_has_engine(const char *engine);
-
 #endif
